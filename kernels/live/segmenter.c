@@ -14,7 +14,8 @@ struct lob_segmenter {
     lob_segment_plan plan;
     lob_segment_job job;
     lob_segment_zeros zeros; /* that its strokes lie in */
-    /* the strokes that the job has come to its first growth with; empty: none. Until others come */
+    /* the strokes that the job has, with which it may have come to its first growth; empty: none.
+     * Until others come */
     lob_segment_part seen;
     lob_segment_within within; /* as far as has been told */
     bool others;               /* told since then: strokes may be others than those seen */
@@ -91,17 +92,16 @@ static bool is_stopped(const lob_context *context)
     return context->progress && context->progress(context->user, 0);
 }
 
-/* Come to the end of the first growth. */
-static lob_status grow(lob_segmenter *s, lob_segment_part *now, const lob_context *context,
-                       lob_error *error)
+/* Come to where growth begins. */
+static lob_status prepare(lob_segmenter *s, lob_segment_part *now, const lob_context *context,
+                          lob_error *error)
 {
     if (is_stopped(context)) return LOB_ECANCEL;
     LOB_TRY(choose(s, now, context, error));
     if (is_stopped(context)) return LOB_ECANCEL;
     LOB_TRY(lob_segment_take_strokes(&s->job, now, error));
     keep_image(s, context);
-    LOB_TRY(lob_segment_box_make(&s->job, error));
-    return lob_segment_grow_first(&s->job, error);
+    return lob_segment_box_make(&s->job, error);
 }
 
 /* Let memory for strokes stay, unless it is to be spared. */
@@ -167,7 +167,8 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     const bool seen = has_seen(s, &now);
     lob_status st = lob_budget_hold(&j->budget, held, error);
     const bool counted = st == LOB_OK;
-    if (counted) st = seen ? lob_segment_check(in, &s->plan, error) : grow(s, &now, context, error);
+    if (counted)
+        st = seen ? lob_segment_check(in, &s->plan, error) : prepare(s, &now, context, error);
     s->others = s->others && st != LOB_OK;
     if (st == LOB_OK && !seen) {
         s->seen = now;
@@ -176,6 +177,14 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     if (counted) lob_budget_release(&j->budget, held);
     lob_segment_part_free(&now);
     return st;
+}
+
+/* A job that has not come to the end of its first growth is given its strokes again. */
+static lob_status end(lob_segmenter *s, lob_status st, lob_error *error)
+{
+    const bool begun = s->seen.voxels.data && (s->plan.passes == 1 || s->job.first.data);
+    if (st != LOB_OK && !begun) forget(s);
+    return lob_error_end(error, st);
 }
 
 /* ---- the calls ---- */
@@ -206,11 +215,9 @@ lob_status lob_segmenter_preview(lob_segmenter *s, lob_volume *labels, const lob
     *labels = lob_volume_empty();
     lob_error_begin(error);
     lob_status st = begin(s, &in, box, context, error);
-    if (st == LOB_OK && s->plan.passes > 1)
-        st = lob_segment_give(&s->job, labels, &s->job.first, error);
+    if (st == LOB_OK && s->plan.passes > 1) st = lob_segment_preview(&s->job, labels, error);
     if (st != LOB_OK) lob_volume_free(labels);
-    if (st != LOB_OK && !s->seen.voxels.data) forget(s);
-    return lob_error_end(error, st);
+    return end(s, st, error);
 }
 
 lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_segment_plan *plan,
@@ -221,14 +228,13 @@ lob_status lob_segmenter_finish(lob_segmenter *s, lob_segment_output *out, lob_s
     lob_error_begin(error);
     lob_status st = begin(s, in, box, context, error);
     if (st == LOB_OK) st = lob_segment_finish(&s->job, out, error);
-    if (st != LOB_OK && !s->seen.voxels.data) forget(s);
     if (st == LOB_OK) {
         lob_box_join(&s->given, &s->plan.box);
         if (changed) *changed = s->given;
         if (plan) *plan = s->plan;
         s->given = s->plan.box;
     }
-    return lob_error_end(error, st);
+    return end(s, st, error);
 }
 
 void lob_segmenter_close(lob_segmenter *s)

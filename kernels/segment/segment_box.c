@@ -382,25 +382,43 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
-/* Strokes on a GPU, on the whole box: voxels without strokes do not travel. */
-static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
-                             const lob_volume *strokes, lob_error *error)
+/* Write strokes into labels of the box, where the context computes. */
+static lob_status draw(lob_segment_job *j, lob_volume *onto, const lob_volume *strokes,
+                       lob_error *error)
 {
     lob_device *const device = j->context->device;
+    uint8_t *const labels = onto->data;
     int64_t n = lob_strokes_voxels(&j->counted);
     const int64_t held = n * ITEM_BYTES;
-    LOB_TRY(lob_segment_make(j, out, grid, LOB_U8, 1, error));
     LOB_TRY(lob_budget_hold(&j->budget, held, error));
     uint64_t *const items = malloc((size_t)n * sizeof *items + 1);
     lob_status st = items ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
     if (items) st = list_strokes(j, items, &n, strokes, error);
     lob_device_begin(device);
-    if (st == LOB_OK) st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
-    if (st == LOB_OK) st = lob_device_put(device, out->data, items, n, error);
+    if (st == LOB_OK && device) st = lob_device_put(device, labels, items, n, error);
     lob_device_end(device);
+    for (int64_t i = 0; st == LOB_OK && !device && i < n; i++)
+        labels[items[i] >> 8] = (uint8_t)items[i];
     free(items);
     lob_budget_release(&j->budget, held);
     return st;
+}
+
+lob_status lob_segment_draw(lob_segment_job *j, lob_volume *labels, lob_error *error)
+{
+    return draw(j, labels, &j->strokes, error);
+}
+
+/* Strokes on a GPU, on the whole box: voxels without strokes do not travel. */
+static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                             const lob_volume *strokes, lob_error *error)
+{
+    lob_device *const device = j->context->device;
+    LOB_TRY(lob_segment_make(j, out, grid, LOB_U8, 1, error));
+    lob_device_begin(device);
+    const lob_status st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
+    lob_device_end(device);
+    return st == LOB_OK ? draw(j, out, strokes, error) : st;
 }
 
 /* Strokes on the whole box, where the context computes. */
@@ -449,7 +467,7 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
     lob_volume first = lob_volume_empty();
     uint8_t *const strokes = j->strokes.data;
     if (!j->plan->completed) return LOB_OK;
-    LOB_TRY(lob_segment_copy(j, &first, &j->first, error));
+    LOB_TRY(lob_segment_copy(j, &first, &j->first, (lob_place){0}, error));
     uint8_t *const before = first.data;
     lob_strokes_complete(strokes, j->background, before, LOB_U8, j->background, first.dims,
                          j->plan->axis);
@@ -475,16 +493,11 @@ lob_status lob_segment_complete(lob_segment_job *j, lob_error *error)
 
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error)
 {
-    const bool *const along = j->plan->median;
     const lob_volume grid = grid_of_box(j), *const from = j->whole.data ? &j->whole : j->in->image;
-    lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
     LOB_TRY(check_values(j, error));
     if (!j->image.data)
         LOB_TRY(is_whole(j) ? lob_segment_here(j, &j->image, from, error)
                             : lob_segment_onto(j, &j->image, from, &grid, LOB_RESAMPLE_NEAREST,
                                                0.02, error));
-    LOB_TRY(place_strokes(j, error));
-    if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
-    for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
-    return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);
+    return place_strokes(j, error);
 }

@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What shares are learnt from, on one grid. */
+typedef struct {
+    const lob_volume *image;
+    const lob_volume *view;     /* empty: there is none */
+    const lob_volume *seeds;    /* their labels are dense, */
+    int32_t labels, background; /* likewise */
+    const lob_strokes *counts;  /* of the seeds; NULL: they are not counted */
+} lesson;
+
 /* A growth's inputs, on one grid. */
 typedef struct {
     const lob_segment_growth *numbers;
@@ -20,28 +29,47 @@ typedef struct {
 
 /* ---- steps ---- */
 
+/* The box, with its second view. One that is there, of the plan's median, is taken. */
+static lob_status take_box(lob_segment_job *j, lesson *box, lob_error *error)
+{
+    *box = (lesson){.image = &j->image,
+                    .view = &j->view,
+                    .seeds = &j->seeds,
+                    .labels = j->plan->count,
+                    .background = j->background,
+                    .counts = j->counts.across ? &j->counts : NULL};
+    const bool *const along = j->plan->median;
+    lob_filter_step median = {.kind = LOB_FILTER_MEDIAN};
+    if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
+    for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
+    return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);
+}
+
 /*
- * How likely each voxel of a grid is each label, from the whole box, smoothed, in steps of 1/255:
- * finer ones change next to nothing, and take longer to grow. outline NULL: there is none.
+ * How likely each voxel of a grid is each label, averaged over those of the lesson, smoothed, in
+ * steps of 1/255: finer ones change next to nothing, and take longer to grow. outline NULL: there
+ * is none.
  */
 static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume *grid,
-                        const lob_volume *outline, double blur_mm, double share, lob_error *error)
+                        const lesson *from, const lob_volume *outline, double blur_mm, double share,
+                        lob_error *error)
 {
     const lob_segment_options *const o = &j->plan->options;
-    const bool second = j->view.data && !j->plan->values;
-    const lob_volume *const views[] = {j->view.data && !second ? &j->view : &j->image, &j->view};
+    const bool second = from->view->data && !j->plan->values;
+    const lob_volume *const views[] = {from->view->data && !second ? from->view : from->image,
+                                       from->view};
     const lob_appearance_input in = {
         .views = views,
         .view_count = second ? 2 : 1,
-        .seeds = j->seeds.data,
-        .seed_type = j->seeds.type,
-        .labels = j->plan->count,
-        .background = j->background,
-        .counts = j->counts.across ? &j->counts : NULL,
+        .seeds = from->seeds->data,
+        .seed_type = from->seeds->type,
+        .labels = from->labels,
+        .background = from->background,
+        .counts = from->counts,
         .outline = outline ? outline->data : NULL,
         .outline_type = outline ? outline->type : LOB_U8,
-        .grid = grid == &j->image ? NULL : grid,
-        .place = j->seeds.place,
+        .grid = grid == from->image ? NULL : grid,
+        .place = from->seeds->place,
     };
     lob_appearance_options options = lob_appearance_defaults();
     lob_appearance_stats stats;
@@ -268,7 +296,10 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
         .last = number + 1 == j->plan->passes,
     };
     lob_volume shares = lob_volume_empty();
-    lob_status st = learn(j, &shares, &j->image, outline, g.numbers->blur_mm, 0.4 * share, error);
+    lesson box;
+    lob_status st = take_box(j, &box, error);
+    if (st == LOB_OK)
+        st = learn(j, &shares, &j->image, &box, outline, g.numbers->blur_mm, 0.4 * share, error);
     if (j->once && g.last) lob_segment_drop(j, &j->view);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
@@ -314,8 +345,10 @@ static lob_status onto_box(lob_segment_job *j, lob_volume *out, const lob_volume
     return st;
 }
 
-/* The first growth on a coarser grid: shares are averaged, strokes are kept. */
-static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *error)
+/* The first growth on a coarser grid: shares are averaged, strokes are kept. image: likewise made
+ * of the lesson's; one that is there is taken. */
+static lob_status coarse_growth(lob_segment_job *j, lob_volume *out, lob_volume *image,
+                                const lesson *from, double share, lob_error *error)
 {
     lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
     lob_volume own = lob_volume_empty(), seeds = lob_volume_empty();
@@ -323,24 +356,24 @@ static lob_status coarse_growth(lob_segment_job *j, double share, lob_error *err
     lob_label_set kept = {0};
     lob_status st = LOB_OK;
     lob_resample_respace(&grid.geometry, &grid.dims, j->plan->growth[0].spacing_mm);
-    if (!j->coarse.data)
-        st = lob_segment_onto(j, &j->coarse, &j->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share,
+    if (!image->data)
+        st = lob_segment_onto(j, image, from->image, &grid, LOB_RESAMPLE_LINEAR, 0.05 * share,
                               error);
     if (st == LOB_OK) st = coarse_strokes(j, &own, &kept, &grid, error);
     if (st == LOB_OK) st = lob_segment_here(j, &seeds, &own, error);
-    if (st == LOB_OK)
-        st = learn(j, &shares, &grid, NULL, j->plan->growth[0].blur_mm, 0.75 * share, error);
     const growth g = {
         .numbers = &j->plan->growth[0],
-        .image = &j->coarse,
+        .image = image,
         .seeds = &seeds,
         .drawn = &seeds,
         .strokes = &own,
         .labels = kept.count,
         .background = lob_label_set_find(&kept, j->background),
     };
+    if (st == LOB_OK)
+        st = learn(j, &shares, &grid, from, NULL, g.numbers->blur_mm, 0.75 * share, error);
     if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &shares, 0.15 * share, error);
-    if (st == LOB_OK) st = onto_box(j, &j->first, &labels, &kept, 0.05 * share, error);
+    if (st == LOB_OK) st = onto_box(j, out, &labels, &kept, 0.05 * share, error);
     lob_volume *const volumes[] = {&own, &seeds, &shares, &labels};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);
@@ -399,16 +432,88 @@ static lob_status grow_plainly(lob_segment_job *j, lob_error *error)
 lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error)
 {
     const double share = share_of_first(j);
-    if (j->plan->passes == 1) return LOB_OK;
-    LOB_TRY(lob_segment_is_coarse(j->plan) ? coarse_growth(j, share, error)
-                                           : fine_growth(j, &j->first, NULL, 0, share, error));
-    if (j->plan->outvote && j->plan->completed) LOB_TRY(grow_plainly(j, error));
-    return lob_segment_complete(j, error);
+    lesson box;
+    if (j->plan->passes == 1 || j->first.data) return LOB_OK;
+    LOB_TRY(take_box(j, &box, error));
+    lob_status st = lob_segment_is_coarse(j->plan)
+                        ? coarse_growth(j, &j->first, &j->coarse, &box, share, error)
+                        : fine_growth(j, &j->first, NULL, 0, share, error);
+    if (st == LOB_OK && j->plan->outvote && j->plan->completed) st = grow_plainly(j, error);
+    if (st == LOB_OK) st = lob_segment_complete(j, error);
+    if (st != LOB_OK) lob_segment_drop(j, &j->first);
+    return st;
+}
+
+/* Times the voxels that the first growth's grid may have: shares of more take a CPU longer than a
+ * preview may. */
+enum { LARGE = 16 };
+
+/* The box's grid; or, where it is large, a coarser one, at most as coarse as the first growth's. */
+static lob_volume sparse_grid(const lob_segment_job *j)
+{
+    const lob_segment_plan *const plan = j->plan;
+    lob_volume grid = lob_segment_grid(j->image.dims, &j->image.geometry);
+    bool more = !j->context->device;
+    for (int step = 2; more && lob_voxels(&grid) / LARGE > plan->options.coarse; step *= 2) {
+        double mm[3];
+        more = false;
+        for (int a = 0; a < 3; a++) {
+            more = more || step < plan->factor[a];
+            mm[a] = j->image.geometry.spacing_mm[a] * fmin(step, plan->factor[a]);
+        }
+        grid = lob_segment_grid(j->image.dims, &j->image.geometry);
+        lob_resample_respace(&grid.geometry, &grid.dims, mm);
+    }
+    return grid;
+}
+
+/* The first growth from the voxels of a sparse grid alone. */
+static lob_status sketch(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
+                         lob_error *error)
+{
+    lob_volume image = lob_volume_empty(), view = lob_volume_empty(), own = lob_volume_empty();
+    lob_volume coarse = lob_volume_empty();
+    lob_label_set kept = {0};
+    lesson box;
+    LOB_TRY(take_box(j, &box, error));
+    lob_status st = coarse_strokes(j, &own, &kept, grid, error);
+    if (st == LOB_OK)
+        st = lob_segment_onto(j, &image, box.image, grid, LOB_RESAMPLE_NEAREST, 0, error);
+    if (st == LOB_OK && box.view->data)
+        st = lob_segment_onto(j, &view, box.view, grid, LOB_RESAMPLE_NEAREST, 0, error);
+    const lesson sparse = {.image = &image,
+                           .view = &view,
+                           .seeds = &own,
+                           .labels = kept.count,
+                           .background = lob_label_set_find(&kept, j->background)};
+    if (st == LOB_OK) st = coarse_growth(j, out, &coarse, &sparse, share_of_first(j), error);
+    lob_volume *const volumes[] = {&own, &image, &view, &coarse};
+    for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
+    lob_label_set_free(&kept);
+    return st;
+}
+
+lob_status lob_segment_preview(lob_segment_job *j, lob_volume *out, lob_error *error)
+{
+    const lob_volume grid = sparse_grid(j);
+    const bool sparse = lob_voxels(&grid) < lob_voxels(&j->image);
+    lob_volume rough = lob_volume_empty();
+    lob_status st = sparse ? sketch(j, &rough, &grid, error) : LOB_OK;
+    /* Two strokes may lie in one of its voxels that do not in the first growth's. */
+    if (!sparse || st == LOB_EDATA) {
+        st = lob_segment_grow_first(j, error);
+        if (st == LOB_OK) st = lob_segment_copy(j, &rough, &j->first, j->first.place, error);
+    }
+    if (st == LOB_OK) st = lob_segment_draw(j, &rough, error);
+    if (st == LOB_OK) st = lob_segment_give(j, out, &rough, error);
+    lob_segment_drop(j, &rough);
+    return st;
 }
 
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)
 {
     if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share_of_all(j), error);
+    LOB_TRY(lob_segment_grow_first(j, error));
     if (j->plan->outvote && !j->plan->completed) LOB_TRY(grow_plainly(j, error));
     if (j->once) lob_segment_drop(j, &j->coarse);
     return fine_growth(j, &j->labels, &j->first, 1,

@@ -99,9 +99,9 @@ void lob_segment_drop(lob_segment_job *j, lob_volume *volume);
 lob_status lob_segment_here(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
                             lob_error *error);
 
-/* A copy of it in ordinary memory. */
+/* A copy of it, in ordinary memory or where the context computes. */
 lob_status lob_segment_copy(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
-                            lob_error *error);
+                            lob_place to, lob_error *error);
 
 /* What is left of the memory, with the share of the progress that comes next. */
 typedef struct {
@@ -141,14 +141,22 @@ lob_status lob_segment_check(const lob_segment_input *in, const lob_segment_plan
 lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segment_plan *plan,
                                    const lob_backend *backend, const lob_context *context);
 
-/* Cut the image to the box, lay out the strokes that were taken, make the second view. An image and
- * a view that are there, of the plan's box and median, are taken as they are. */
+/* Cut the image to the box, and lay out the strokes that were taken. An image of the plan's box
+ * that is there is taken as it is. */
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error);
 
-/* The first of two growths; with one growth nothing. A coarse image that is there is taken. */
+/* The first of two growths, if it has not been done; with one growth nothing. A coarse image that
+ * is there is taken. On failure strokes may be other ones: the job is to be given them again. */
 lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error);
 
-/* The last growth: its shares, labels and strength. */
+/* What a caller gets before: what came out of the first growth; or, where that takes a CPU long,
+ * what grows on its grid from what is learnt there. Strokes keep their labels. */
+lob_status lob_segment_preview(lob_segment_job *j, lob_volume *out, lob_error *error);
+
+/* Write the job's strokes into dense labels of the box, where the context computes. */
+lob_status lob_segment_draw(lob_segment_job *j, lob_volume *labels, lob_error *error);
+
+/* The last growth, and the first before it: its shares, labels and strength. */
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error);
 
 /* Dense labels of the box as what a caller gets, on the whole grid. */

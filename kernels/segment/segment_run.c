@@ -292,7 +292,6 @@ lob_status lob_segment(lob_segment_output *out, const lob_segment_input *in,
     lob_status st = lob_segment_take_strokes(&j, &part, error);
     lob_segment_part_free(&part);
     if (st == LOB_OK) st = lob_segment_box_make(&j, error);
-    if (st == LOB_OK) st = lob_segment_grow_first(&j, error);
     if (st == LOB_OK) st = lob_segment_finish(&j, out, error);
     lob_segment_drop_strokes(&j);
     lob_segment_drop_images(&j);

@@ -85,10 +85,10 @@ lob_status lob_segment_here(lob_segment_job *j, lob_volume *out, const lob_volum
 }
 
 lob_status lob_segment_copy(lob_segment_job *j, lob_volume *out, const lob_volume *volume,
-                            lob_error *error)
+                            lob_place to, lob_error *error)
 {
     LOB_TRY(hold(j, volume, volume->type, volume->channels, error));
-    const lob_status st = lob_volume_move(out, volume, (lob_place){0}, j->context, error);
+    const lob_status st = lob_volume_move(out, volume, to, j->context, error);
     if (st != LOB_OK)
         lob_budget_release(&j->budget, bytes_of(volume, volume->type, volume->channels));
     return st;

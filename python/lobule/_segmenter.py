@@ -64,8 +64,9 @@ def _is_plain(where: Any) -> bool:
 class Segmenter(Closing):
     """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
 
-    After every change there is a preview, where segment grows twice that of the first growth, and then
-    the final answer: the labels of segment from the strokes that are there, the same bytes. A further
+    After every change there is a preview, where segment grows twice, and then the final answer: the
+    labels of segment from the strokes that are there, the same bytes. The preview is the first growth,
+    on a CPU in large boxes from a part of the voxels alone, with strokes as they were drawn. A further
     change cancels what is on its way. What does not depend on strokes is kept. Any thread may call.
 
     image        (z, y, x) or (y, x), any kind; with channel_axis several channels. It stays as it is

@@ -54,8 +54,9 @@ def test_a_mask_may_change_after_it_was_drawn_at():
         assert np.array_equal(segmenter.labels, lobule.segment(SCAN, STROKES, **ABOUT))
 
 
-def test_a_preview_comes_first_and_the_next_stroke_cancels():
-    with lobule.Segmenter(SCAN, 3, coarse=4000, **ABOUT) as segmenter:
+@pytest.mark.parametrize("coarse", [4000, 1000])  # the second leaves voxels out of the preview
+def test_a_preview_comes_first_and_the_next_stroke_cancels(coarse):
+    with lobule.Segmenter(SCAN, 3, coarse=coarse, **ABOUT) as segmenter:
         assert segmenter.latest() == (None, "none")
         for _ in range(5):  # each cancels the one before
             segmenter.draw(STROKES > 0, STROKES[STROKES > 0])
@@ -66,7 +67,7 @@ def test_a_preview_comes_first_and_the_next_stroke_cancels():
         if state == "preview":  # near to the final answer, on voxels twice as wide or more
             both = 2 * np.sum((labels > 0) & (labels == final))
             assert both > 0.8 * (np.sum(labels > 0) + np.sum(final > 0))
-        assert np.array_equal(final, lobule.segment(SCAN, STROKES, coarse=4000, **ABOUT))
+        assert np.array_equal(final, lobule.segment(SCAN, STROKES, coarse=coarse, **ABOUT))
         with segmenter._state:  # at once, before its thread can have begun
             segmenter.erase((0, 0, 0))
             assert segmenter.latest()[1] == "old"

@@ -19,7 +19,7 @@ typedef struct {
     void *told;  /* what the last call was told of */
     size_t bytes;
     lob_volume before; /* the labels of the last final answer */
-    int previews, finals, cancelled, refused, kept_box;
+    int previews, sparse, finals, cancelled, refused, kept_box;
     lob_box box;
 } history;
 
@@ -109,8 +109,8 @@ static void check_changed(history *h, const lob_volume *labels, const lob_box *b
     }
 }
 
-/* The preview is the first growth's: what one growth gives that is the last on this grid, or
- * nothing. Wanted are strokes with their own labels in it, and the type of the final one. */
+/* The preview is what one growth gives, or nothing. Wanted are strokes with their own labels in it,
+ * and the type of the final one. */
 static void check_preview(history *h, const lob_volume *preview, const lob_segment_plan *plan,
                           const lob_segment_output *wanted)
 {
@@ -120,7 +120,7 @@ static void check_preview(history *h, const lob_volume *preview, const lob_segme
     assert_int_equal(plan->passes, 2);
     assert_int_equal(preview->type, wanted->labels.type);
     assert_int_equal(lob_voxels(preview), lob_voxels(&wanted->labels));
-    if (plan->factor[0] > 1 || plan->factor[1] > 1 || plan->factor[2] > 1) return;
+    h->sparse += lob_dims_voxels(lob_box_dims(&plan->box)) > 17 * plan->options.coarse;
     const lob_volume *const strokes = &h->c.strokes;
     for (int64_t i = 0; i < lob_voxels(strokes); i++) {
         const int32_t stroke = lob_label_at(strokes->data, strokes->type, i);
@@ -196,10 +196,11 @@ static void step(history *h)
 TEST(every_history_gives_the_labels_of_a_fresh_run)
 {
     const uint64_t all = HISTORIES, some = CASES(all);
-    int previews = 0, finals = 0, cancelled = 0, refused = 0, kept_box = 0;
+    int previews = 0, sparse = 0, finals = 0, cancelled = 0, refused = 0, kept_box = 0;
     for (uint64_t number = 0; number < some; number++) {
         history h = {.state = 7 * number + 3, .before = lob_volume_empty()};
         segment_case_make(&h.c, number, 18);
+        if (number % 2) h.c.options.coarse = 20 + random_below(&h.state, 200);
         h.bytes = (size_t)lob_voxels(&h.c.strokes) * lob_type_of(h.c.strokes.type)->bytes;
         h.drawn = malloc(h.bytes);
         h.undo = malloc(h.bytes);
@@ -214,6 +215,7 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
         for (int i = 0; i < STEPS; i++) step(&h);
         lob_segmenter_close(h.segmenter);
         previews += h.previews;
+        sparse += h.sparse;
         finals += h.finals;
         cancelled += h.cancelled;
         refused += h.refused;
@@ -226,7 +228,8 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
     }
     /* All that can come about has; a quarter of the histories is too few for that. */
     if (some == all)
-        assert_true(previews > 0 && finals > 0 && cancelled > 0 && refused > 0 && kept_box > 0);
+        assert_true(previews > 0 && sparse > 0 && finals > 0 && cancelled > 0 && refused > 0 &&
+                    kept_box > 0);
 }
 
 TEST(another_image_and_little_memory_are_refused)
