@@ -82,22 +82,29 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
     return dropped;
 }
 
-#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                   \
-    case type: {                                                                    \
-        const ctype *in = (const ctype *)image->data + at;                          \
-        ctype low = 0, high = 0;                                                    \
-        bool any = false;                                                           \
-        for (int64_t i = 0; i < n; i++) {                                           \
-            if (!is_data[i]) continue;                                              \
-            const ctype value = in[i * step];                                       \
-            if (!any || value < low) low = value;                                   \
-            if (!any || value > high) high = value;                                 \
-            any = true;                                                             \
-            if (!integer && *whole && !lob_is_whole((double)value)) *whole = false; \
-        }                                                                           \
-        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                 \
-        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high;  \
-        break;                                                                      \
+#define WIDEN(ctype)                                      \
+    for (int64_t i = 0; i < n; i++) {                     \
+        const ctype value = in[i * step];                 \
+        low = is_data[i] && value < low ? value : low;    \
+        high = is_data[i] && value > high ? value : high; \
+    }
+
+/* Vector code where the voxels are adjacent. */
+#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                       \
+    case type: {                                                                        \
+        const ctype *in = (const ctype *)image->data + at;                              \
+        ctype low = highest, high = lowest;                                             \
+        if (step == 1) {                                                                \
+            _Pragma("omp simd reduction(min : low) reduction(max : high)") WIDEN(ctype) \
+        } else {                                                                        \
+            WIDEN(ctype)                                                                \
+        }                                                                               \
+        for (int64_t i = 0; !integer && *whole && i < n; i++)                           \
+            *whole = !is_data[i] || lob_is_whole((double)in[i * step]);                 \
+        const bool any = memchr(is_data, 1, (size_t)n);                                 \
+        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                     \
+        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high;      \
+        break;                                                                          \
     }
 
 void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type)
