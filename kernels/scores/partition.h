@@ -83,8 +83,8 @@ typedef struct {
  * Counts and sums are integers, so the results are the same at any thread count. The image's values
  * enter as 16-bit integers: exact where integers span less than 2^16, else mapped linearly from
  * their range. Working memory: 5 bytes per voxel and lob_distance_bytes; before that 1 byte per
- * voxel, 40 bytes per supervoxel (with an image 8 more per channel) and, for each thread, 24 to 72
- * bytes per pair of a supervoxel and a region that overlap.
+ * voxel, 40 bytes per supervoxel (with an image 8 more per channel), 24 bytes per pair of a
+ * supervoxel and a region that overlap and, for each thread, 24 to 72 more.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (dims or types that do not fit,
  * a label above its count, no voxel with a supervoxel, too many channels), LOB_ENOMEM or
