@@ -1,5 +1,6 @@
 /* A GPU to compute on, through CUDA's runtime: opening, working memory, staged copies, errors. */
 #include "kernels/device/cuda_calls.cuh"
+#include "kernels/device/device_letters.h"
 
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
@@ -27,7 +28,10 @@ struct lob_device {
     int64_t block_bytes[LOB_DEVICE_BLOCKS];
     unsigned char *staging[2];   /* pinned */
     cudaEvent_t staged[2];       /* the copy out of or into it has been done */
-    cudaEvent_t reached;         /* of lob_device_wait */
+    cudaEvent_t reached;         /* of lob_device_wait, */
+    cudaStream_t letters;        /* of lob_device_fetch, */
+    cudaEvent_t offered;         /* which begins here */
+    cudaEvent_t fetched;         /* and has come to here */
     lob_device_mailbox *mailbox; /* pinned and mapped into the device */
     pthread_mutex_t turn;        /* of lob_device_begin, */
     double turn_s;               /* when it was, */
@@ -185,11 +189,14 @@ static lob_status fill_in(lob_device *device, lob_error *error)
     device->shared_bytes = shared;
     memcpy(device->name, properties.name, sizeof device->name - 1);
     LOB_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    LOB_CUDA(cudaStreamCreateWithFlags(&device->letters, cudaStreamNonBlocking));
     for (int i = 0; i < 2; i++) {
         LOB_CUDA(cudaMallocHost((void **)&device->staging[i], STAGING_BYTES));
         LOB_TRY(make_event(&device->staged[i], error));
     }
     LOB_TRY(make_event(&device->reached, error));
+    LOB_TRY(make_event(&device->offered, error));
+    LOB_TRY(make_event(&device->fetched, error));
     LOB_CUDA(
         cudaHostAlloc((void **)&device->mailbox, sizeof *device->mailbox, cudaHostAllocMapped));
     memset((void *)device->mailbox, 0, sizeof *device->mailbox);
@@ -244,15 +251,19 @@ void lob_device_close(lob_device *device)
     if (!device) return;
     if (device->number >= 0 && cudaSetDevice(device->number) == cudaSuccess) {
         if (device->stream) cudaStreamSynchronize(device->stream);
+        if (device->letters) cudaStreamSynchronize(device->letters);
         for (int i = 0; i < 2; i++) {
             if (device->staged[i]) cudaEventDestroy(device->staged[i]);
             if (device->staging[i]) cudaFreeHost(device->staging[i]);
         }
         if (device->reached) cudaEventDestroy(device->reached);
+        if (device->offered) cudaEventDestroy(device->offered);
+        if (device->fetched) cudaEventDestroy(device->fetched);
         if (device->pinned) cudaFreeHost(device->pinned);
         if (device->mailbox) cudaFreeHost((void *)device->mailbox);
         for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) cudaFree(device->block[i]);
         if (device->pool) cudaMemPoolDestroy(device->pool);
+        if (device->letters) cudaStreamDestroy(device->letters);
         if (device->stream) cudaStreamDestroy(device->stream);
     }
     (void)cudaGetLastError();
@@ -548,14 +559,39 @@ static void reach(const lob_device *device, const lob_device *there)
     (void)cudaGetLastError();
 }
 
+lob_status lob_device_offer(lob_device *device, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaEventRecord(device->offered, device->stream));
+    return LOB_OK;
+}
+
 lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *there, const void *from,
                             int64_t bytes, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
     reach(device, there);
+    LOB_CUDA(cudaStreamWaitEvent(device->letters, device->offered, 0));
+    LOB_CUDA(cudaStreamWaitEvent(device->letters, there->offered, 0));
     LOB_CUDA(cudaMemcpyPeerAsync(to, device->number, from, there->number, (size_t)bytes,
-                                 device->stream));
-    return lob_device_wait(device, error);
+                                 device->letters));
+    LOB_CUDA(cudaEventRecord(device->fetched, device->letters));
+    return LOB_OK;
+}
+
+lob_status lob_device_fetched(lob_device *device, const lob_device *by, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaStreamWaitEvent(device->letters, by->fetched, 0));
+    return LOB_OK;
+}
+
+lob_status lob_device_after_fetches(lob_device *device, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaEventRecord(device->fetched, device->letters));
+    LOB_CUDA(cudaStreamWaitEvent(device->stream, device->fetched, 0));
+    return LOB_OK;
 }
 
 void lob_device_count_bytes(int64_t up, int64_t down)

@@ -148,10 +148,10 @@ lob_status lob_device_result(lob_device *device, void **result, void *from, int6
                              lob_place place, lob_error *error);
 
 /*
- * Copy from another device of this process, and wait until it is done: from GPU to GPU where these
- * reach each other, else the driver goes by ordinary memory.
+ * Copy from another device of this process, beside what both compute: from GPU to GPU where these
+ * reach each other, else the driver goes by ordinary memory. device_letters.h says when.
  *
- *   from  in  what `there` has done, and leaves alone meanwhile
+ *   from  in  what `there` has offered
  */
 lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *there, const void *from,
                             int64_t bytes, lob_error *error);

@@ -1,5 +1,5 @@
 /* Devices in a build without CUDA: opening one fails, and so does the rest. */
-#include "kernels/device/device_memory.h"
+#include "kernels/device/device_letters.h"
 #include "kernels/device/device_put.h"
 
 #include <stddef.h>
@@ -60,8 +60,11 @@ GIVES(int64_t, lob_device_total_bytes, 0)
 GIVES(void *, lob_device_stream, NULL)
 FAILS(lob_device_alloc, lob_device *device, void **memory, int64_t bytes)
 FAILS(lob_device_copy, lob_device *device, void *to, const void *from, int64_t bytes)
+FAILS(lob_device_offer, lob_device *device)
 FAILS(lob_device_fetch, lob_device *device, void *to, const lob_device *there, const void *from,
       int64_t bytes)
+FAILS(lob_device_fetched, lob_device *device, const lob_device *by)
+FAILS(lob_device_after_fetches, lob_device *device)
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)

@@ -421,9 +421,8 @@ static lob_status iterate(call *c)
         LOB_TRY(run_pass(c, i == 0 ? PASS_START : PASS_ADD, i));
         if (i == 0 && c->s.rule.method == LOB_LSC)
             LOB_TRY(find_weights(c->device, &c->s, c->team, c->error));
-        LOB_TRY(share_clusters(c->device, &c->s, c->shared, c->shared_count, c->letters, c->team,
-                               c->error));
-        LOB_TRY(update_clusters(c->device, &c->s, c->error));
+        LOB_TRY(update_clusters(c->device, &c->s, c->shared, c->shared_count, c->letters, c->team,
+                                c->error));
         LOB_TRY(agree_on_change(c, i, &any));
         LOB_TRY(report_progress(c, i, iterations));
     }

@@ -250,7 +250,6 @@ lob_status begin_clusters(lob_device *device, const supervoxels_params *s, lob_e
 lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_error *error);
 lob_status find_weights(lob_device *device, const supervoxels_params *s, lob_team *team,
                         lob_error *error); /* lsc, after the first pass */
-lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 
 /* How many clusters the shortlist of a tile needs; 0: passes have to be voxelwise. */
 int shortlist_capacity(const lob_device *device, const supervoxels_params *s);
@@ -263,11 +262,11 @@ struct shared_clusters {
     uint32_t *largest; /* slico: clusters */
 };
 
-/* Add to the sums of clusters what they are in other ranks, and raise largest contrasts to theirs.
- * letters: room for `count`. */
-lob_status share_clusters(lob_device *device, const supervoxels_params *s,
-                          const shared_clusters *shared, int count, lob_letter *letters,
-                          lob_team *team, lob_error *error);
+/* Add to the sums of clusters what they are in other ranks, raise largest contrasts to theirs, and
+ * move all clusters. letters: room for `count`. */
+lob_status update_clusters(lob_device *device, const supervoxels_params *s,
+                           const shared_clusters *shared, int count, lob_letter *letters,
+                           lob_team *team, lob_error *error);
 
 /* The planes at both sides of a rank's seams: of each the clusters of its voxels, then their
  * fragments. */

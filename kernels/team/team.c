@@ -1,7 +1,7 @@
 /* What a team does, over letters alone. */
 #include "kernels/team/team.h"
 
-#include "kernels/device/device.h"
+#include "kernels/device/device_letters.h"
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
@@ -264,7 +264,8 @@ static lob_status unstage(const lob_letter *letters, const lob_letter *staged, i
     return LOB_OK;
 }
 
-lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error)
+lob_status lob_team_begin_send(lob_team *team, const lob_letter *letters, int count,
+                               lob_error *error)
 {
     if (lob_team_size(team) == 1) return LOB_OK;
     lob_letter *staged = NULL;
@@ -274,6 +275,14 @@ lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, l
     if (st == LOB_OK && staged) st = unstage(letters, staged, count, error);
     free(staged);
     return st;
+}
+
+lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error)
+{
+    LOB_TRY(lob_team_begin_send(team, letters, count, error));
+    for (int i = 0; i < count; i++)
+        if (letters[i].device) LOB_TRY(lob_device_after_fetches(letters[i].device, error));
+    return LOB_OK;
 }
 
 lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,

@@ -31,8 +31,9 @@ typedef struct {
 } lob_letter;
 
 /* How letters go; user is of the maker. At most one letter for each rank, none to the sender; it
- * returns when all have been received, and when those it sends may be written again. Returns LOB_OK
- * or, where devices take part, what they did; letters in ordinary memory do not fail. */
+ * returns when all have been received, and when those it sends may be written again: on devices
+ * after lob_device_after_fetches. Returns LOB_OK or, where devices take part, what they did; in
+ * ordinary memory letters do not fail. */
 typedef lob_status lob_post(void *user, const lob_letter *letters, int count, lob_error *error);
 
 typedef struct lob_team {
@@ -105,6 +106,11 @@ lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const vo
 
 /* Letters to any ranks. Each rank calls it, those without letters too. */
 lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error);
+
+/* The same; but arrays of devices are under way, beside what these are given next, until
+ * lob_device_after_fetches. */
+lob_status lob_team_begin_send(lob_team *team, const lob_letter *letters, int count,
+                               lob_error *error);
 
 /* ---- threads ---- */
 

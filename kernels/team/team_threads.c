@@ -1,6 +1,6 @@
 /* A team of threads: a letter lies in a box, one for each pair of ranks, until it has been copied.
  */
-#include "kernels/device/device_memory.h"
+#include "kernels/device/device_letters.h"
 #include "kernels/team/team.h"
 #include "volumes/clock.h"
 
@@ -13,7 +13,7 @@
 typedef struct {
     _Atomic(const void *) letter; /* NULL: the box is empty */
     int64_t bytes;
-    lob_device *device; /* that it is on */
+    lob_device *device; /* that it is on; once it is taken, that which fetched it */
 } box;
 
 /* Threads begin when all are there: nobody is to wait for one that could not be made. */
@@ -38,21 +38,21 @@ typedef struct {
 } member;
 
 /* What a device has been given before is in the letter. */
-static lob_status finish(const lob_letter *letters, int count, lob_error *error)
+static lob_status offer(const lob_letter *letters, int count, lob_error *error)
 {
     lob_status st = LOB_OK;
     for (int i = 0; i < count && st == LOB_OK; i++)
-        if (letters[i].device && letters[i].send_bytes > 0)
-            st = lob_device_wait(letters[i].device, error);
+        if (letters[i].device) st = lob_device_offer(letters[i].device, error);
     return st;
 }
 
-static lob_status take(const lob_letter *to, const box *from, lob_error *error)
+static lob_status take(const lob_letter *to, box *from, lob_error *error)
 {
-    assert(from->bytes == to->receive_bytes && !from->device == !to->device);
-    if (to->device)
-        return lob_device_fetch(to->device, to->receive, from->device, from->letter, from->bytes,
-                                error);
+    const lob_device *const there = from->device;
+    assert(from->bytes == to->receive_bytes && !there == !to->device);
+    from->device = to->device;
+    if (there)
+        return lob_device_fetch(to->device, to->receive, there, from->letter, from->bytes, error);
     memcpy(to->receive, from->letter, (size_t)from->bytes);
     return LOB_OK;
 }
@@ -81,7 +81,7 @@ static lob_status post_here(void *user, const lob_letter *letters, int count, lo
     member *const me = user;
     hall *const h = me->in;
     box *const mine = h->boxes + me->team.rank * h->size;
-    lob_status st = finish(letters, count, error);
+    lob_status st = offer(letters, count, error);
     for (int i = 0; i < count; i++) {
         if (letters[i].send_bytes == 0) continue;
         mine[letters[i].with].bytes = letters[i].send_bytes;
@@ -95,7 +95,12 @@ static lob_status post_here(void *user, const lob_letter *letters, int count, lo
         if (st == LOB_OK) st = take(&letters[i], from, error);
         put(h, from, NULL);
     }
-    for (int i = 0; i < count; i++) wait_until(h, &mine[letters[i].with], false);
+    for (int i = 0; i < count; i++) {
+        const box *const sent = &mine[letters[i].with];
+        wait_until(h, sent, false);
+        if (st == LOB_OK && letters[i].send_bytes > 0 && letters[i].device)
+            st = lob_device_fetched(letters[i].device, sent->device, error);
+    }
     return st;
 }
 

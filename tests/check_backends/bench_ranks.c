@@ -410,7 +410,8 @@ static lob_status swap_parcels(lob_team *team, void *user)
                                .receive = p->theirs,
                                .receive_bytes = b->letter,
                                .device = b->context[team->rank].device};
-    return lob_team_send(team, &letter, 1, NULL);
+    LOB_TRY(lob_team_send(team, &letter, 1, NULL));
+    return lob_device_wait(letter.device, NULL);
 }
 
 static lob_status swap_in_turns(lob_team *team, parcel *p)

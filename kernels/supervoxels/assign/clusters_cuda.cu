@@ -1,5 +1,6 @@
 /* Clusters of supervoxels on a GPU: their start as cells, and their move to the mean of their
  * voxels after each pass. */
+#include "kernels/device/device_letters.h"
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 
 namespace lob::supervoxels
@@ -139,31 +140,6 @@ static void write_letters(lob_letter *letters, const shared_clusters *shared, in
     }
 }
 
-lob_status share_clusters(lob_device *device, const supervoxels_params *s,
-                          const shared_clusters *shared, int count, lob_letter *letters,
-                          lob_team *team, lob_error *error)
-{
-    if (lob_team_size(team) == 1) return LOB_OK;
-    const int64_t sums = lob_cluster_sums(&s->rule);
-    write_letters(letters, shared, count, s->sums, sums * (int64_t)sizeof *s->sums, false, device);
-    LOB_TRY(lob_team_send(team, letters, count, error));
-    if (s->largest) {
-        write_letters(letters, shared, count, s->largest, sizeof *s->largest, true, device);
-        LOB_TRY(lob_team_send(team, letters, count, error));
-    }
-    for (const shared_clusters *with = shared; with < shared + count; with++) {
-        const add_params k = {s->sums + with->first * sums,
-                              with->sums,
-                              with->clusters * sums,
-                              s->largest ? s->largest + with->first : NULL,
-                              with->largest,
-                              with->clusters};
-        LOB_TRY(lob_launch_over(device, add_kernel, "sums of other ranks", k.n, CLUSTER_THREADS, k,
-                                error));
-    }
-    return LOB_OK;
-}
-
 /* ---- moving clusters ---- */
 
 /* Did a cluster's sums or largest contrast change? Keeps them for the next iteration. */
@@ -215,10 +191,52 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
     }
 }
 
-lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error)
+/* Move those from `first` to end - 1. */
+static lob_status update_some(lob_device *device, const supervoxels_params *s, int32_t first,
+                              int32_t end, lob_error *error)
 {
-    return lob_launch_over(device, update_kernel, "moving clusters", s->clusters, CLUSTER_THREADS,
-                           *s, error);
+    supervoxels_params some = *s;
+    some.first_cluster = first;
+    some.clusters = end - first;
+    if (first == end) return LOB_OK;
+    return lob_launch_over(device, update_kernel, "moving clusters", some.clusters, CLUSTER_THREADS,
+                           some, error);
+}
+
+/* Those that no other rank has are moved while letters are under way. */
+lob_status update_clusters(lob_device *device, const supervoxels_params *s,
+                           const shared_clusters *shared, int count, lob_letter *letters,
+                           lob_team *team, lob_error *error)
+{
+    const int64_t sums = lob_cluster_sums(&s->rule);
+    const int32_t first = s->first_cluster, end = first + s->clusters;
+    int32_t own = first, own_end = end;
+    for (const shared_clusters *with = shared; with < shared + count; with++)
+        if (with->rank < lob_team_rank(team))
+            own = max(own, with->first + with->clusters);
+        else
+            own_end = min(own_end, with->first);
+    if (own > own_end) own = own_end = end;
+    write_letters(letters, shared, count, s->sums, sums * (int64_t)sizeof *s->sums, false, device);
+    LOB_TRY(lob_team_begin_send(team, letters, count, error));
+    if (s->largest) {
+        write_letters(letters, shared, count, s->largest, sizeof *s->largest, true, device);
+        LOB_TRY(lob_team_begin_send(team, letters, count, error));
+    }
+    LOB_TRY(update_some(device, s, own, own_end, error));
+    LOB_TRY(lob_device_after_fetches(device, error));
+    for (const shared_clusters *with = shared; with < shared + count; with++) {
+        const add_params k = {s->sums + with->first * sums,
+                              with->sums,
+                              with->clusters * sums,
+                              s->largest ? s->largest + with->first : NULL,
+                              with->largest,
+                              with->clusters};
+        LOB_TRY(lob_launch_over(device, add_kernel, "sums of other ranks", k.n, CLUSTER_THREADS, k,
+                                error));
+    }
+    LOB_TRY(update_some(device, s, first, own, error));
+    return update_some(device, s, own_end, end, error);
 }
 
 } /* namespace lob::supervoxels */
