@@ -273,8 +273,8 @@ lob_status update_clusters(lob_device *device, const supervoxels_params *s,
 struct seam_planes {
     int32_t *first, *last;    /* of the slab */
     int32_t *before, *behind; /* beside it; NULL: none */
-    uint2 *pairs; /* of parts of one fragment before the slab and in it: as many as a plane
-                     has voxels */
+    uint2 *pairs; /* of parts of one fragment before the slab and in it, by their labels there: as
+                     many as a plane has voxels */
     u64 *pair_count;
 };
 

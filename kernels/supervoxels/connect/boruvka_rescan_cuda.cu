@@ -73,23 +73,29 @@ typedef struct {
     connect_params p;
     const uint2 *pairs;
     int64_t n;
+    uint2 before;
 } pair_params;
 
 static __global__ void __launch_bounds__(THREADS)
     pairs_kernel(const __grid_constant__ pair_params k)
 {
     for (int64_t i = grid_first(); i < k.n; i += grid_step()) {
-        const uint32_t joined = join_pick(k.p, (int32_t)k.pairs[i].x, (int32_t)k.pairs[i].y);
+        const uint32_t joined = join_pick(k.p, (int32_t)(k.pairs[i].x + k.before.x),
+                                          (int32_t)(k.pairs[i].y + k.before.y));
         if (joined) atomicAdd(&k.p.counters->joined, joined);
     }
 }
 
 lob_status join_pairs(lob_device *device, const connect_params *p, const uint2 *pairs, int64_t n,
-                      lob_error *error)
+                      uint2 before, lob_error *error)
 {
-    const pair_params k = {*p, pairs, n};
+    const pair_params k = {*p, pairs, n, before};
     if (n == 0) return LOB_OK;
-    LOB_TRY(lob_launch_over(device, pairs_kernel, "joining across seams", n, THREADS, k, error));
+    return lob_launch_over(device, pairs_kernel, "joining across seams", n, THREADS, k, error);
+}
+
+lob_status sum_sets(lob_device *device, const connect_params *p, lob_error *error)
+{
     return lob_launch_over(device, flatten_kernel, "sums of sets", p->max_fragments + 1, THREADS,
                            *p, error);
 }

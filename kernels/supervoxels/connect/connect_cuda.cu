@@ -17,6 +17,8 @@ static __global__ void __launch_bounds__(THREADS)
         r.x = (int32_t)(i - row * p.strips_x) * STRIP;
         r.voxel = (int64_t)row * p.nx + r.x;
         read_labels(p, &r);
+#pragma unroll
+        for (int j = 0; j < STRIP; j++) r.label[j] = fragment_of(r.label[j], p.before);
         /* most strips have at most two fragments, whose links are read side by side */
         const int32_t first = r.label[0], last = r.label[STRIP - 1];
         const int32_t first_label = -p.link[first], last_label = -p.link[last];
@@ -214,8 +216,8 @@ static lob_status join_alone(connect_call *c, connect_counters *counters)
 
 /* What ranks have told of theirs. */
 typedef struct {
-    int64_t *fragments, *pairs, *contacts, *starts;
-    int64_t (*told)[2]; /* contacts found, and how many would fit */
+    int64_t *fragments, *before, *pairs, *contacts, *starts;
+    int64_t (*told)[2]; /* fragments and pairs; contacts found, and how many would fit */
 } rank_counts;
 
 /* Numbers of each rank's items: where they start behind `from`. Returns how many there are. */
@@ -235,19 +237,26 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     connect_params *p = &c->p;
     lob_team *const team = c->join->team;
     uint32_t n = 0;
+    int64_t own[2] = {0, 0};
+    LOB_TRY(meet_at_seams(c->device, p, c->join, c->error));
     LOB_TRY(lob_device_download(c->device, &n, p->fragments, sizeof n, c->error));
-    const int64_t own = n;
-    int64_t pairs;
-    LOB_TRY(lob_team_share(team, of->fragments, &own, sizeof own, c->error));
-    p->max_fragments = add_up(of->starts, of->fragments, team->size, 0);
-    p->before = (int32_t)of->starts[team->rank];
-    p->own_fragments = (int32_t)own;
+    LOB_TRY(lob_device_download(c->device, &own[1], c->join->seams.pair_count, sizeof own[1],
+                                c->error));
+    own[0] = n;
+    LOB_TRY(lob_team_share(team, of->told, own, sizeof own, c->error));
+    for (int r = 0; r < team->size; r++) {
+        of->fragments[r] = of->told[r][0];
+        of->pairs[r] = of->told[r][1];
+    }
+    p->max_fragments = add_up(of->before, of->fragments, team->size, 0);
+    p->before = (int32_t)of->before[team->rank];
+    p->own_fragments = (int32_t)n;
+    if (p->beside[0]) p->before_beside[0] = (int32_t)of->before[team->rank - 1];
+    p->before_beside[1] = p->before + p->own_fragments;
     p->singletons = false;
     p->gathered = true;
     p->listed = p->listed && p->s.rule.small > 1;
     if (p->max_fragments > LOB_FRAGMENTS_MAX) return lob_fragments_too_many(c->error);
-    LOB_TRY(meet_at_seams(c->device, p, c->join, &pairs, c->error));
-    LOB_TRY(lob_team_share(team, of->pairs, &pairs, sizeof pairs, c->error));
     c->all_pairs = add_up(of->starts, of->pairs, team->size, 0);
     return LOB_OK;
 }
@@ -322,7 +331,10 @@ static lob_status join_at_seams(connect_call *c, rank_counts *of)
                             of->pairs[team->rank] * (int64_t)sizeof *c->pairs, c->error));
     LOB_TRY(
         gather_items(device, c->pairs, of->starts, of->pairs, sizeof *c->pairs, team, c->error));
-    return join_pairs(device, &c->p, c->pairs, c->all_pairs, c->error);
+    for (int r = 1; r < team->size; r++)
+        LOB_TRY(join_pairs(device, &c->p, c->pairs + of->starts[r], of->pairs[r],
+                           {(uint32_t)of->before[r - 1], (uint32_t)of->before[r]}, c->error));
+    return sum_sets(device, &c->p, c->error);
 }
 
 /* Contacts in the slab. *all: of all ranks; *fit: so many would fit in each. */
@@ -382,9 +394,13 @@ static lob_status join_in_team(connect_call *c, rank_counts *of, connect_counter
 static lob_status join_by_team(connect_call *c, connect_counters *counters)
 {
     const size_t size = (size_t)lob_team_size(c->join->team);
-    int64_t *const room = (int64_t *)malloc(6 * size * sizeof *room);
-    rank_counts of = {room, room + size, room + 2 * size, room + 3 * size,
-                      (int64_t(*)[2])(room + 4 * size)};
+    int64_t *const room = (int64_t *)malloc(7 * size * sizeof *room);
+    rank_counts of = {room,
+                      room + size,
+                      room + 2 * size,
+                      room + 3 * size,
+                      room + 4 * size,
+                      (int64_t(*)[2])(room + 5 * size)};
     if (!room) return LOB_ENOMEM;
     const lob_status st = join_in_team(c, &of, counters);
     free(room);

@@ -67,7 +67,8 @@ typedef struct {
     int32_t before; /* fragments in the slabs of ranks before: those of labels count from there
                        on */
     int32_t own_fragments;     /* in the slab, of a team */
-    const int32_t *beside[2];  /* fragments of the planes before and behind the slab; NULL: none */
+    const int32_t *beside[2];  /* labels of the planes before and behind the slab; NULL: none */
+    int32_t before_beside[2];  /* and the fragments that theirs count from */
     bool gathered;             /* fragments, and contacts if listed, are of all ranks */
     int32_t *theirs;           /* without a list: room for the links of another rank */
     int64_t max_fragments;     /* arrays have entries for 0..max_fragments */
@@ -78,7 +79,7 @@ typedef struct {
     u64 *sums;            /* per set and channel: levels; NULL: in the next two */
     uint32_t *low;        /* per set and channel: bits 0..31 of the sum */
     uint32_t *high;       /* bits 32..47, two sums in a word */
-    uint32_t *small_bits; /* a bit per fragment: is its set small? */
+    uint32_t *small_bits; /* a bit per fragment of the slab: is its set small? */
     uint32_t *roots;      /* per block of the kernel that numbers sets */
     bool singletons;      /* every set is still one fragment */
     bool listed;          /* contacts are; if not, what follows is not used */
@@ -106,10 +107,16 @@ lob_status find_contacts(lob_device *device, const connect_params *p, lob_error 
  * Does nothing if the list has not all contacts. */
 lob_status join_listed(lob_device *device, const connect_params *p, lob_error *error);
 
-/* Join pairs of fragments that are parts of one, before sets are looked for: the lower one stays.
+/*
+ * Join pairs of fragments that are parts of one, before sets are looked for: the lower one stays.
+ *
+ *   before  in  what the fragments of the pairs' two sides count from
  */
 lob_status join_pairs(lob_device *device, const connect_params *p, const uint2 *pairs, int64_t n,
-                      lob_error *error);
+                      uint2 before, lob_error *error);
+
+/* Sizes and sums of joined fragments to the sets' roots. */
+lob_status sum_sets(lob_device *device, const connect_params *p, lob_error *error);
 
 /* Without a list: keep the cheaper of each set's picks here and in p->theirs. */
 lob_status compare_picks(lob_device *device, const connect_params *p, lob_error *error);
@@ -120,14 +127,14 @@ lob_status join_by_rescans(lob_device *device, connect_params *p, lob_team *team
 /* ---- what ranks tell each other ---- */
 
 /*
- * Number the fragments of the planes at seams, tell those beside, and find pairs.
+ * Tell those beside the labels of the planes at seams, and find pairs across the seam before the
+ * slab.
  *
- *   p      in/out  beside is set
- *   join   in      its seams; pairs and planes beside are written
- *   pairs  out     across the seam before the slab
+ *   p     in/out  beside is set
+ *   join  in      its seams; pairs, their number and planes beside are written
  */
 lob_status meet_at_seams(lob_device *device, connect_params *p, const fragment_join *join,
-                         int64_t *pairs, lob_error *error);
+                         lob_error *error);
 
 /*
  * Everyone's items to everyone.
@@ -141,10 +148,10 @@ lob_status gather_items(lob_device *device, void *all, const int64_t *starts, co
 
 /* ---- sets ---- */
 
-/* The number of a label's fragment. */
-static __device__ inline int32_t fragment_of(const connect_params &p, int32_t label)
+/* The number of a label's fragment, in a slab behind so many. */
+static __device__ inline int32_t fragment_of(int32_t label, int32_t before)
 {
-    return label ? label + p.before : 0;
+    return label ? label + before : 0;
 }
 
 /* The thread whose addition overflows the low bits carries into the high ones. */

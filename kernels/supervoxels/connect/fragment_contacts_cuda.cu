@@ -17,14 +17,15 @@ static __global__ void __launch_bounds__(THREADS)
     small_kernel(const __grid_constant__ connect_params p)
 {
     const int64_t fragments = *p.fragments, lane = threadIdx.x % WARP;
-    for (int64_t i = grid_first(); i - lane <= fragments; i += grid_step()) {
-        const bool single = LISTED && p.singletons;
-        const int32_t set = i > fragments ? 0 : single ? (int32_t)i : set_of(p, i);
+    const int64_t lead = -p.before & (WARP - 1); /* the slab's fragment 0 is a warp's first */
+    for (int64_t i = grid_first() - lead; i - lane <= fragments; i += grid_step()) {
+        const bool single = LISTED && p.singletons, any = i >= 0 && i <= fragments;
+        const int32_t set = !any ? 0 : single ? (int32_t)i : set_of(p, i);
         const bool small = set != 0 && is_small(p, set);
-        const unsigned bits = __ballot_sync(ALL_LANES, small);
-        if (lane == 0) p.small_bits[i / WARP] = bits;
+        const unsigned bits = __ballot_sync(ALL_LANES, small && i != p.before);
+        if (lane == 0 && i >= p.before) p.small_bits[(i - p.before) / WARP] = bits;
         if (!LISTED) continue;
-        if (i <= fragments) p.key[i] = NO_EDGE;
+        if (any) p.key[i] = NO_EDGE;
         if (set != 0 && set == i)
 #pragma unroll 1
             for (int c = 0; c < p.s.rule.channels; c++) {
@@ -142,12 +143,14 @@ static __device__ inline int32_t sets_around(int32_t *beyond, const connect_para
     beyond[4] = slice_axis != 2 && c.z > 0 ? at[-plane] : 0;
     beyond[5] = slice_axis != 2 && c.z + 1 < p.nz ? at[plane] : 0;
     if (p.gathered) {
-        a = fragment_of(p, a);
+        a = fragment_of(a, p.before);
 #pragma unroll
-        for (int i = 0; i < 6; i++) beyond[i] = fragment_of(p, beyond[i]);
+        for (int i = 0; i < 6; i++) beyond[i] = fragment_of(beyond[i], p.before);
         const int64_t in_plane = (int64_t)c.y * p.nx + c.x;
-        if (c.z == 0 && p.beside[0]) beyond[4] = p.beside[0][in_plane];
-        if (c.z + 1 == p.nz && p.beside[1]) beyond[5] = p.beside[1][in_plane];
+        if (c.z == 0 && p.beside[0])
+            beyond[4] = fragment_of(p.beside[0][in_plane], p.before_beside[0]);
+        if (c.z + 1 == p.nz && p.beside[1])
+            beyond[5] = fragment_of(p.beside[1][in_plane], p.before_beside[1]);
     }
     if (!p.singletons) {
         a = set_of(p, a);

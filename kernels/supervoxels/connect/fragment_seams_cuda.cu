@@ -11,19 +11,6 @@ namespace lob::supervoxels
 {
 
 typedef struct {
-    const int32_t *labels; /* of a plane */
-    int32_t *fragments;
-    int32_t before;
-    int64_t plane;
-} number_params;
-
-static __global__ void __launch_bounds__(THREADS) number_kernel(number_params k)
-{
-    for (int64_t i = grid_first(); i < k.plane; i += grid_step())
-        k.fragments[i] = k.labels[i] ? k.labels[i] + k.before : 0;
-}
-
-typedef struct {
     const int32_t *here, *there; /* clusters, then fragments, on both sides of a seam */
     int64_t nx, plane;
     uint2 *pairs;
@@ -54,26 +41,19 @@ static __global__ void __launch_bounds__(THREADS) seam_kernel(seam_params k)
     }
 }
 
-static lob_status number_plane(lob_device *device, const connect_params *p, int32_t *seam,
-                               int64_t z, lob_error *error)
-{
-    const int64_t plane = (int64_t)p->nx * p->ny;
-    const number_params k = {p->s.labels + z * plane, seam + plane, p->before, plane};
-    return lob_launch_over(device, number_kernel, "fragments of a plane", plane, THREADS, k, error);
-}
-
 lob_status meet_at_seams(lob_device *device, connect_params *p, const fragment_join *join,
-                         int64_t *pairs, lob_error *error)
+                         lob_error *error)
 {
     const seam_planes *const seams = &join->seams;
     lob_team *const team = join->team;
     const int64_t plane = (int64_t)p->nx * p->ny, bytes = 2 * plane * (int64_t)sizeof(int32_t);
     lob_letter letters[2];
     int count = 0;
-    *pairs = 0;
+    LOB_TRY(lob_device_fill(device, seams->pair_count, 0, sizeof *seams->pair_count, error));
     if (p->s.rule.slice_axis == 2) return LOB_OK;
-    LOB_TRY(number_plane(device, p, seams->first, 0, error));
-    LOB_TRY(number_plane(device, p, seams->last, p->nz - 1, error));
+    LOB_TRY(lob_device_copy(device, seams->first + plane, p->s.labels, bytes / 2, error));
+    LOB_TRY(lob_device_copy(device, seams->last + plane, p->s.labels + (p->nz - 1) * plane,
+                            bytes / 2, error));
     if (seams->before)
         letters[count++] = {team->rank - 1, seams->first, bytes, seams->before, bytes, device};
     if (seams->behind)
@@ -84,10 +64,7 @@ lob_status meet_at_seams(lob_device *device, connect_params *p, const fragment_j
     if (!seams->before) return LOB_OK;
     const seam_params k = {seams->first, seams->before, p->nx,
                            plane,        seams->pairs,  seams->pair_count};
-    LOB_TRY(lob_device_fill(device, seams->pair_count, 0, sizeof *seams->pair_count, error));
-    LOB_TRY(
-        lob_launch_over(device, seam_kernel, "joining across a seam", plane, THREADS, k, error));
-    return lob_device_download(device, pairs, seams->pair_count, sizeof *pairs, error);
+    return lob_launch_over(device, seam_kernel, "joining across a seam", plane, THREADS, k, error);
 }
 
 lob_status gather_items(lob_device *device, void *all, const int64_t *starts, const int64_t *counts,

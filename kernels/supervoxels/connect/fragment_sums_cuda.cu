@@ -156,10 +156,11 @@ static __device__ inline void add_partial(const connect_params &p, const sum_tab
         for (int c = 0; c < C; c++) atomicAdd(&t.sums[slot * channels + channel + c], sum[c]);
         return;
     }
-    if (channel == 0) atomicAdd(&p.size[of.fragment], of.size);
+    const int64_t fragment = (int64_t)p.before + of.fragment;
+    if (channel == 0) atomicAdd(&p.size[fragment], of.size);
 #pragma unroll
     for (int c = 0; c < C; c++)
-        add_to_fragment<SUMS_64>(p, (int64_t)of.fragment * channels + channel + c, sum[c]);
+        add_to_fragment<SUMS_64>(p, fragment * channels + channel + c, sum[c]);
 }
 
 /* Bits 0..3 as four bytes of 1 or 0. */
@@ -282,8 +283,8 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
     for (int c = 0; c < channels; c += C) add_steps<C, FROM, SUMS_64>(p, t, corner, c, linear);
     __syncthreads();
     for (int i = thread; i < 1 << SUM_BITS; i += THREADS) {
-        const int64_t fragment = t.fragment[i];
-        if (fragment == 0) continue;
+        if (t.fragment[i] == 0) continue;
+        const int64_t fragment = (int64_t)p.before + t.fragment[i];
         atomicAdd(&p.size[fragment], t.size[i]);
 #pragma unroll 1
         for (int c = 0; c < channels; c++)

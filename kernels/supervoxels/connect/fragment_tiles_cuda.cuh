@@ -28,7 +28,7 @@ static_assert(MAX_STEPS * THREADS * STRIP <= UINT32_MAX / UINT16_MAX, "sums of t
 typedef struct {
     int32_t x;
     int64_t voxel;
-    int32_t label[STRIP]; /* fragments; 0 beyond the row */
+    int32_t label[STRIP]; /* fragments of the slab; 0 beyond the row */
 } label_strip;
 
 static __device__ inline void read_labels(const connect_params &p, label_strip *r)
@@ -45,9 +45,6 @@ static __device__ inline void read_labels(const connect_params &p, label_strip *
 #pragma unroll
         for (int j = 0; j < STRIP; j++) r->label[j] = r->x + j < p.nx ? from[j] : 0;
     }
-    if (p.before == 0) return;
-#pragma unroll
-    for (int j = 0; j < STRIP; j++) r->label[j] = fragment_of(p, r->label[j]);
 }
 
 /* The voxels whose label differs from the voxel before; a bit per voxel, never the first. */
