@@ -13,13 +13,16 @@ typedef struct {
     const char *bytes;
     const char *name, *named; /* as they begin a line's message, and one about all of it */
     size_t size, at;
-    int line;      /* at which `at` is, from 1 */
-    int begun;     /* the line at which the present command begins */
-    char *free;    /* where the next text goes in out->text */
-    char *literal; /* the piece that stands for itself and is being written; NULL: none */
+    int line;   /* at which `at` is, from 1 */
+    int begun;  /* the line at which the present command begins */
+    char *word; /* where the next byte of words goes in out->text, */
+    char *kept; /* and the next of names, defaults and the summary */
     lob_error *error;
     lob_status status;
 } parser;
+
+/* Around the name of a value, in a word: no other character of control but tabs stands there. */
+#define HOLE "\1"
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 static const char letters_and_digits[] =
@@ -93,29 +96,7 @@ static bool is_control(char c)
     return (u < ' ' && u != '\t') || u == 127;
 }
 
-/* ---- pieces ---- */
-
-static void end_literal(parser *p)
-{
-    if (!p->literal) return;
-    *p->free++ = '\0';
-    p->literal = NULL;
-}
-
-static void add_piece(parser *p, const char *text, int value)
-{
-    lob_recipe *const r = p->out;
-    if (!grow(p, &r->pieces, r->piece_count, sizeof *r->pieces)) return;
-    r->pieces[r->piece_count++] = (lob_recipe_piece){text, value};
-    r->words[r->word_count - 1].count++;
-}
-
-static void begin_literal(parser *p)
-{
-    if (p->literal) return;
-    p->literal = p->free;
-    add_piece(p, p->literal, -1);
-}
+/* ---- parts of words ---- */
 
 /* A character that stands for itself. */
 static void put(parser *p, char c)
@@ -125,18 +106,17 @@ static void put(parser *p, char c)
         refuse(p, "a control character", "recipes are text");
         return;
     }
-    begin_literal(p);
-    *p->free++ = c;
+    *p->word++ = c;
     p->at++;
 }
 
 /* Copy n bytes from the present place; the text is in out->text. */
 static const char *keep(parser *p, size_t n)
 {
-    char *const text = p->free;
+    char *const text = p->kept;
     memcpy(text, p->bytes + p->at, n);
     text[n] = '\0';
-    p->free += n + 1;
+    p->kept += n + 1;
     p->at += n;
     return text;
 }
@@ -173,7 +153,6 @@ static void take_value(parser *p)
 {
     static const char what[] = "'{' begins no {name} or {name=default}";
     static const char advice[] = "a brace that stands for itself is '{', in single quotes";
-    end_literal(p);
     const size_t n = span(p, letters_and_digits);
     if (n == 0 || !strchr(letters, peek(p, 0))) {
         refuse(p, what, advice);
@@ -198,14 +177,13 @@ static void take_value(parser *p)
         return;
     }
     if (initial) row->initial = initial;
-    add_piece(p, name, value);
+    p->word += sprintf(p->word, HOLE "%s" HOLE, name);
 }
 
 /* ---- words ---- */
 
 static void take_single_quotes(parser *p)
 {
-    begin_literal(p);
     p->at++;
     while (p->status == LOB_OK && peek(p, 0) != '\'' && p->at < p->size && !line_end(p, 0))
         put(p, peek(p, 0));
@@ -217,7 +195,6 @@ static void take_single_quotes(parser *p)
 static void take_double_quotes(parser *p)
 {
     p->at++;
-    begin_literal(p);
     while (p->status == LOB_OK && peek(p, 0) != '"' && p->at < p->size) {
         const size_t joined = peek(p, 0) == '\\' ? line_end(p, 1) : 0;
         if (joined) {
@@ -265,7 +242,7 @@ static void take_word(parser *p)
 {
     lob_recipe *const r = p->out;
     if (!grow(p, &r->words, r->word_count, sizeof *r->words)) return;
-    r->words[r->word_count++] = (lob_recipe_word){r->piece_count, 0};
+    r->words[r->word_count++] = p->word;
     r->lines[r->line_count - 1].count++;
     for (bool first = true; p->status == LOB_OK && p->at < p->size; first = false) {
         const char c = peek(p, 0);
@@ -286,7 +263,7 @@ static void take_word(parser *p)
         else
             put(p, c);
     }
-    end_literal(p);
+    *p->word++ = '\0';
 }
 
 /* ---- lines ---- */
@@ -321,13 +298,12 @@ static void end_command(parser *p)
     lob_recipe_line *const line = &r->lines[r->line_count - 1];
     p->begun = 0;
     for (int i = 0; i < 2 && line->count > 0; i++) {
-        const lob_recipe_word *const word = &r->words[line->first];
-        const lob_recipe_piece *const piece = &r->pieces[word->first];
-        if (word->count != 1 || piece->value >= 0) {
+        const char *const word = r->words[line->first];
+        if (strstr(word, HOLE)) {
             fail_at(p, line->number, "begins with no command; a command's name is plain text");
             return;
         }
-        if (i > 0 || strcmp(piece->text, "lobule") != 0) return;
+        if (i > 0 || strcmp(word, "lobule") != 0) return;
         line->first++;
         line->count--;
     }
@@ -372,8 +348,8 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
     *out = (lob_recipe){.summary = ""};
     if (size > LOB_RECIPE_MAX_BYTES)
         return lob_fail(error, LOB_EDATA, "%s: is no recipe: it is larger than 1 MiB", named);
-    /* A piece takes a byte of the file at least, and a NUL. A name kept twice has braces. */
-    out->text = malloc(2 * size + 2);
+    /* A word takes a byte of the file at least, and a NUL; what is kept has braces or a '#'. */
+    out->text = malloc(3 * size + 3);
     if (!out->text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", named);
     parser p = {.out = out,
                 .bytes = bytes,
@@ -382,7 +358,8 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
                 .size = size,
                 .at = size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0,
                 .line = 1,
-                .free = out->text,
+                .word = out->text,
+                .kept = out->text + 2 * size + 2,
                 .error = error};
     take_all(&p);
     if (p.status == LOB_OK && out->line_count == 0)
@@ -395,7 +372,6 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
 void lob_recipe_free(lob_recipe *recipe)
 {
     free(recipe->text);
-    free(recipe->pieces);
     free(recipe->words);
     free(recipe->lines);
     free(recipe->values);
@@ -403,11 +379,6 @@ void lob_recipe_free(lob_recipe *recipe)
 }
 
 /* ---- filling in ---- */
-
-static const char *text_of(const lob_recipe_piece *piece, const char *const *values)
-{
-    return piece->value < 0 ? piece->text : values[piece->value];
-}
 
 int lob_recipe_find_value(const lob_recipe *recipe, const char *name, size_t length)
 {
@@ -420,33 +391,38 @@ int lob_recipe_find_value(const lob_recipe *recipe, const char *name, size_t len
 
 bool lob_recipe_begins_with_value(const lob_recipe *recipe, int line, int word)
 {
-    const lob_recipe_word *const w = &recipe->words[recipe->lines[line].first + word];
-    const lob_recipe_piece *const piece = &recipe->pieces[w->first];
-    int i = 0; /* quotes leave empty pieces */
-    while (i < w->count && piece[i].value < 0 && !piece[i].text[0]) i++;
-    return i < w->count && piece[i].value >= 0;
+    return recipe->words[recipe->lines[line].first + word][0] == HOLE[0];
+}
+
+/* Put values into a word. Returns the bytes that this takes; to NULL: it is not written. */
+static size_t fill_word(char *to, const lob_recipe *recipe, const char *word,
+                        const char *const *values)
+{
+    size_t size = 0;
+    for (bool hole = false; *word; hole = !hole) {
+        const size_t n = strcspn(word, HOLE);
+        const char *const text = hole ? values[lob_recipe_find_value(recipe, word, n)] : word;
+        const size_t length = hole ? strlen(text) : n;
+        if (to) memcpy(to + size, text, length);
+        size += length;
+        word += n + (word[n] != '\0');
+    }
+    if (to) to[size] = '\0';
+    return size + 1;
 }
 
 char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const char *const *values)
 {
     const lob_recipe_line *const l = &recipe->lines[line];
+    const char *const *const from = recipe->words + l->first;
     size_t bytes = ((size_t)l->count + 1) * sizeof(char *);
-    for (int w = l->first; w < l->first + l->count; w++) {
-        const lob_recipe_word *const word = &recipe->words[w];
-        bytes++;
-        for (int i = word->first; i < word->first + word->count; i++)
-            bytes += strlen(text_of(&recipe->pieces[i], values));
-    }
+    for (int w = 0; w < l->count; w++) bytes += fill_word(NULL, recipe, from[w], values);
     char **const words = malloc(bytes);
     if (!words) return NULL;
     char *to = (char *)(words + l->count + 1);
     for (int w = 0; w < l->count; w++) {
-        const lob_recipe_word *const word = &recipe->words[l->first + w];
         words[w] = to;
-        *to = '\0';
-        for (int i = word->first; i < word->first + word->count; i++)
-            to = stpcpy(to, text_of(&recipe->pieces[i], values));
-        to++;
+        to += fill_word(to, recipe, from[w], values);
     }
     words[l->count] = NULL;
     *count = l->count;

@@ -27,16 +27,6 @@
 
 enum { LOB_RECIPE_MAX_BYTES = 1 << 20 };
 
-/* A part of a word. */
-typedef struct {
-    const char *text;
-    int value; /* index into values; -1: the text stands for itself */
-} lob_recipe_piece;
-
-typedef struct {
-    int first, count; /* of the pieces */
-} lob_recipe_word;
-
 typedef struct {
     int number;       /* in the file, from 1 */
     int first, count; /* of the words; the first is the command */
@@ -52,11 +42,10 @@ typedef struct {
 typedef struct {
     char *text;          /* all that the others point to */
     const char *summary; /* the first comment that comes before the first command; or "" */
-    lob_recipe_piece *pieces;
-    lob_recipe_word *words;
+    const char **words;  /* names of values between bytes of 1 */
     lob_recipe_line *lines;
     lob_recipe_value *values;
-    int piece_count, word_count, line_count, value_count;
+    int word_count, line_count, value_count;
 } lob_recipe;
 
 /*
