@@ -110,23 +110,92 @@ int64_t lob_slabs_voxels(const lob_slabs *w)
     return w->volume.dims.nx * w->volume.dims.ny * planes_read(w, w->planes);
 }
 
-/* For --plan, in place of the work. */
-static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t halo, int64_t align,
-                             int64_t voxel_bytes, int64_t sent_bytes)
+/* ---- --plan, from sizes alone ---- */
+
+/* Planes of tasks: the most of a task, and of all. */
+typedef struct {
+    int64_t own, read, read_all, sent;
+} shares;
+
+static shares shares_of(const lob_slabs *w, const lob_team *team)
 {
-    const lob_rank_plan plan = {
-        .dims = w->volume.dims,
-        .halo = halo,
-        .align = align,
-        .file_bytes = w->file.volume.channels * bytes_of(&w->volume) + w->beside_bytes,
-        .held_bytes = lob_slabs_voxel_bytes(w) + voxel_bytes,
-        .written_bytes = sent_bytes,
-        .seam_bytes = w->seam_bytes,
-        .moved_bytes = w->moved_bytes,
-        .common_bytes = w->common_bytes,
-    };
-    return lob_rank_plan_print(s, w->plan, &plan);
+    const int64_t nz = w->volume.dims.nz;
+    shares of = {0};
+    for (int r = 0; r < team->size; r++) {
+        int64_t first, end;
+        lob_team_planes(&first, &end, team, r, nz);
+        const int64_t from = first > w->halo ? (first - w->halo) / w->align * w->align : 0;
+        const int64_t to = nz - end > w->halo ? end + w->halo : nz;
+        if (end - first > of.own) of.own = end - first;
+        if (to - from > of.read) of.read = to - from;
+        if (r > 0) of.sent += end - first;
+        of.read_all += to - from;
+    }
+    return of;
 }
+
+/* Two digits: what is guessed has no more. */
+static double about(double seconds)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.2g", seconds);
+    return strtod(text, NULL);
+}
+
+/* Print what so many tasks would do, in place of the work; of several tasks that are there now, the
+ * first prints. A part on each of other than so many GPUs is an error. */
+static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_bytes,
+                             int64_t sent_bytes)
+{
+    /* Of the disk, which all share, and of the way to the first task. */
+    const double bytes_a_second = 1e9;
+    const lob_dims dims = w->volume.dims;
+    const lob_team team = {.size = w->plan < dims.nz ? w->plan : (int)dims.nz};
+    const shares of = shares_of(w, &team);
+    const double plane = (double)dims.nx * (double)dims.ny, all = (double)dims.nz * plane;
+    const double in_file =
+        (double)(w->file.volume.channels * bytes_of(&w->volume) + w->beside_bytes);
+    const double held = (double)(lob_slabs_voxel_bytes(w) + voxel_bytes);
+    const double read_all = (double)of.read_all * plane * in_file;
+    const double to_first = (double)of.sent * plane * (double)sent_bytes;
+    const double moved = all * w->moved_bytes * (double)(team.size - 1) / team.size;
+    const double seams = (double)(team.size - 1) * plane * (double)w->seam_bytes + moved;
+    const double written = all * (double)sent_bytes;
+    const double computing =
+        (double)of.read * plane * s->command->voxel_ns * 1e-9 / s->context.threads;
+    const lob_number rows[] = {
+        {"tasks",             w->plan                                                 },
+        {"tasks_at_work",     team.size                                               },
+        {"planes",            (double)dims.nz                                         },
+        {"planes_of_a_task",  (double)of.own                                          },
+        {"planes_read",       (double)of.read                                         },
+        {"bytes_read",        (double)of.read * plane * in_file                       },
+        {"bytes_read_all",    read_all                                                },
+        {"bytes_held",        (double)of.read * plane * held + (double)w->common_bytes},
+        {"bytes_to_first",    to_first                                                },
+        {"bytes_over_seams",  seams                                                   },
+        {"bytes_written",     written                                                 },
+        {"seconds_reading",   about(read_all / bytes_a_second)                        },
+        {"seconds_computing", about(computing)                                        },
+        {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)  },
+        {"seconds_writing",   about(written / bytes_a_second)                         },
+    };
+    const int parts = s->ranks ? 0 : s->device.count;
+    if (parts > 1 && parts != w->plan)
+        return lob_fail(
+            &s->error, LOB_EARG,
+            "--plan %d: --device names %d GPUs, for as many parts; plan tasks of mpirun "
+            "without --device",
+            w->plan, parts);
+    if (lob_team_rank(s->ranks) > 0) return LOB_OK;
+    cJSON *const plan = cJSON_CreateObject();
+    lob_json_numbers(plan, rows, LOB_COUNT(rows));
+    const lob_status st = lob_json_put(plan, false, &s->error);
+    cJSON_Delete(plan);
+    return st;
+}
+
+/* ---- cutting, for the work ---- */
 
 static lob_status allocate(lob_session *s, lob_slabs *w)
 {
@@ -206,10 +275,10 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
 {
     const lob_dims dims = w->volume.dims;
     int64_t first, end;
-    if (w->plan > 0) return print_plan(s, w, halo, align, voxel_bytes, sent_bytes);
-    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
     w->halo = halo;
     w->align = align;
+    if (w->plan > 0) return print_plan(s, w, voxel_bytes, sent_bytes);
+    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
     /* Half is for slabs, the rest for what work holds; at once, it is in voxel_bytes. */
     const int64_t memory = w->at_once ? memory_of(s) - w->common_bytes : memory_of(s) / 2;

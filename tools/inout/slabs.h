@@ -8,7 +8,13 @@
 #define LOB_SLABS_H
 
 #include "tools/inout/grid.h"
-#include "tools/inout/rank_plan.h"
+
+/* Say what tasks would do, and do nothing. */
+#define OPT_PLAN(pointer)                                                                   \
+    OPT_INT(                                                                                \
+        "plan", pointer, "R", 1, 1 << 20,                                                   \
+        "only say what each of R tasks of mpirun or srun, or parts on as many GPUs, would " \
+        "read, hold and send, in bytes, and about how long on CPUs; no GPU is needed for that")
 
 /* Some planes of the image, with what is read around them. */
 typedef struct {
@@ -26,9 +32,9 @@ typedef struct {
     int64_t frame;           /* as in lob_read_options */
     int channel;             /* -1: the only one */
     int plan;                /* tasks of --plan; 0: the work is to be done */
-    int64_t seam_bytes;      /* as in lob_rank_plan, */
-    double moved_bytes;      /* likewise, */
-    int64_t common_bytes;    /* likewise; at once alone */
+    int64_t seam_bytes;      /* of a voxel beside a seam: what its two tasks send each other */
+    double moved_bytes;      /* of a voxel: what goes to the task that has its column, and back */
+    int64_t common_bytes;    /* that each task holds beside its planes; at once alone */
     int64_t beside_bytes;    /* of a voxel of all files beside the image */
     bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
                    */
