@@ -117,18 +117,6 @@ lob_status lob_supervoxels_cut(lob_session *s, work *w, const lob_volume *image,
     return LOB_OK;
 }
 
-/* Labels are written last: if they exist, the other outputs are complete. */
-static lob_status write_outputs(lob_session *s, const settings *set, work *w)
-{
-    LOB_TRY(lob_supervoxels_tables(s, w));
-    LOB_TRY(lob_session_write(s, &w->mean, set->mean, false));
-    if (set->boundaries) {
-        lob_grid_show_mask(&w->boundaries, set->boundaries);
-        LOB_TRY(lob_session_write(s, &w->boundaries, set->boundaries, true));
-    }
-    return lob_session_write(s, &w->labels, set->labels, true);
-}
-
 static lob_status supervoxels(lob_session *s, void *user)
 {
     work *const w = user;
@@ -139,7 +127,7 @@ static lob_status supervoxels(lob_session *s, void *user)
     LOB_TRY(lob_supervoxels_cut(s, w, &w->image, w->mask));
     lob_supervoxels_report(s, w);
     LOB_TRY(lob_supervoxels_measure(s, w));
-    return write_outputs(s, &w->set, w);
+    return lob_supervoxels_write(s, w, &w->image);
 }
 
 static void release(void *user)

@@ -1,11 +1,17 @@
 /* What tables and other outputs of `lobule supervoxels` show beside the labels. */
 #include "io/png.h"
+#include "kernels/regions/contacts_slabs.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/table_file.h"
 
+lob_label_grid lob_supervoxels_grid(const lob_supervoxels_work *w)
+{
+    return (lob_label_grid){w->labels.data, w->labels.type, w->stats.supervoxels, w->labels.dims};
+}
+
 /* Means are float32; in a picture they are rounded, in the image's own units. */
-lob_status lob_supervoxels_paint_means(lob_session *s, lob_supervoxels_work *w,
-                                       const lob_volume *image, const lob_label_grid *grid)
+static lob_status paint_means(lob_session *s, lob_supervoxels_work *w, const lob_volume *image,
+                              const lob_label_grid *grid)
 {
     const bool picture = lob_is_png_name(w->set.mean);
     LOB_TRY(lob_grid_make(s, &w->mean, image, picture ? image->type : LOB_F32, image->channels,
@@ -40,20 +46,9 @@ static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_
 lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
 {
     const lob_supervoxels_settings *const set = &w->set;
-    const lob_label_grid grid = {
-        .labels = w->labels.data,
-        .type = w->labels.type,
-        .count = w->stats.supervoxels,
-        .dims = w->labels.dims,
-    };
+    const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_session_compute(s, "measuring");
     if (set->mean || set->graph) LOB_TRY(find_means(s, w, &grid));
-    if (set->mean) LOB_TRY(lob_supervoxels_paint_means(s, w, &w->image, &grid));
-    if (set->boundaries) {
-        LOB_TRY(lob_grid_make(s, &w->boundaries, &w->image, LOB_U8, 1, set->boundaries));
-        lob_label_names_free(&w->boundaries.names);
-        lob_paint_boundaries(w->boundaries.data, &grid, w->options.slice_axis, s->context.threads);
-    }
     if (set->graph) LOB_TRY(find_contacts(s, w, &grid));
     lob_session_computed(s);
     w->regions = (lob_region_table){.grid = &w->labels,
@@ -84,7 +79,7 @@ static bool contact_row(double *values, int64_t i, const void *user)
     return true;
 }
 
-lob_status lob_supervoxels_tables(lob_session *s, lob_supervoxels_work *w)
+static lob_status write_tables(lob_session *s, lob_supervoxels_work *w)
 {
     const lob_supervoxels_settings *const set = &w->set;
     const bool um = lob_shows_micrometres(&w->image.geometry);
@@ -101,4 +96,34 @@ lob_status lob_supervoxels_tables(lob_session *s, lob_supervoxels_work *w)
     };
     if (set->table) LOB_TRY(lob_region_table_write(s, &w->regions, set->table));
     return set->graph ? lob_table_write(s, &contacts, set->graph) : LOB_OK;
+}
+
+static lob_status put(lob_session *s, lob_supervoxels_work *w, lob_volume *volume, const char *path,
+                      bool labels)
+{
+    if (!w->slab) return lob_session_write(s, volume, path, labels);
+    LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, volume, path, labels));
+    lob_grid_drop(s, volume);
+    return LOB_OK;
+}
+
+lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const lob_volume *image)
+{
+    const lob_supervoxels_settings *const set = &w->set;
+    const lob_label_grid grid = lob_supervoxels_grid(w);
+    lob_volume *const marks = &w->boundaries;
+    if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
+    if (set->mean) {
+        LOB_TRY(paint_means(s, w, image, &grid));
+        LOB_TRY(put(s, w, &w->mean, set->mean, false));
+    }
+    if (set->boundaries) {
+        LOB_TRY(lob_grid_make(s, marks, image, LOB_U8, 1, set->boundaries));
+        lob_label_names_free(&marks->names);
+        LOB_TRY(lob_paint_boundaries_slabs(marks->data, &grid, w->options.slice_axis, s->team,
+                                           s->context.threads, &s->error));
+        lob_grid_show_mask(marks, set->boundaries);
+        LOB_TRY(put(s, w, marks, set->boundaries, true));
+    }
+    return put(s, w, &w->labels, set->labels, true);
 }

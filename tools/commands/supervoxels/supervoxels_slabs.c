@@ -134,31 +134,6 @@ static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
     return lob_session_name(s, st, set->image, NULL);
 }
 
-/* ---- outputs ---- */
-
-/* Labels are written last: if they exist, the other outputs are complete. */
-static lob_status put_all(lob_session *s, work *w, const lob_label_grid *grid)
-{
-    const settings *const set = &w->set;
-    lob_volume *const marks = &w->boundaries;
-    if (is_first(s)) LOB_TRY(lob_supervoxels_tables(s, w));
-    if (set->mean) {
-        LOB_TRY(lob_supervoxels_paint_means(s, w, &w->slab->image, grid));
-        LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, &w->mean, set->mean, false));
-        lob_grid_drop(s, &w->mean);
-    }
-    if (set->boundaries) {
-        LOB_TRY(lob_grid_make(s, marks, &w->slab->image, LOB_U8, 1, set->boundaries));
-        lob_label_names_free(&marks->names);
-        LOB_TRY(lob_paint_boundaries_slabs(marks->data, grid, w->options.slice_axis, s->team,
-                                           s->context.threads, &s->error));
-        lob_grid_show_mask(marks, set->boundaries);
-        LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, marks, set->boundaries, true));
-        lob_grid_drop(s, marks);
-    }
-    return lob_slabs_write(s, &w->slabs, w->slab, &w->labels, set->labels, true);
-}
-
 /* ---- the whole ---- */
 
 static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
@@ -168,13 +143,12 @@ static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
     w->slab = slab;
     LOB_TRY(lob_slabs_check_mask(s, &w->slabs));
     LOB_TRY(lob_supervoxels_cut(s, w, &slab->image, slab->mask));
-    const lob_label_grid grid = {w->labels.data, w->labels.type, w->stats.supervoxels,
-                                 w->labels.dims};
+    const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_session_compute(s, "measuring");
     LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->set.image, NULL));
     LOB_TRY(lob_slabs_report_sent(s, before));
     lob_supervoxels_report(s, w);
-    return put_all(s, w, &grid);
+    return lob_supervoxels_write(s, w, &slab->image);
 }
 
 static lob_status make(lob_session *s, work *w)

@@ -63,9 +63,8 @@ int lob_supervoxels_needs(const lob_supervoxels_work *w);
 lob_status lob_supervoxels_cut(lob_session *s, lob_supervoxels_work *w, const lob_volume *image,
                                const uint8_t *mask);
 
-/* Make and fill w->mean, on the grid of the image, which may be a slab. */
-lob_status lob_supervoxels_paint_means(lob_session *s, lob_supervoxels_work *w,
-                                       const lob_volume *image, const lob_label_grid *grid);
+/* w->labels, numbered 1..count. */
+lob_label_grid lob_supervoxels_grid(const lob_supervoxels_work *w);
 
 /* Before the work: note that a few extreme values leave little weight to all others. */
 lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w);
@@ -73,10 +72,11 @@ lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels
 /* Fill in the report; note what the user should know. */
 void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w);
 
-/* Measure what tables, means and boundaries show, as far as they are asked for. */
+/* Measure what tables and means show, as far as they are asked for. */
 lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w);
 
-/* Write the tables that are asked for. */
-lob_status lob_supervoxels_tables(lob_session *s, lob_supervoxels_work *w);
+/* Write all that is asked for, of the image, which may be a slab. Labels are the last: if they
+ * exist, the other outputs are complete. */
+lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const lob_volume *image);
 
 #endif
