@@ -80,6 +80,58 @@ static lob_status check(lob_session *s, void *user)
     return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
 }
 
+/* ---- headers, before the voxels ---- */
+
+/* The fields of two headers, side by side. */
+typedef struct {
+    lob_session *session;
+    cJSON *first; /* name to value; NULL while the first header is read */
+    cJSON *differ;
+} header_walk;
+
+static void note_first(void *user, const char *name, const char *value)
+{
+    header_walk *const w = user;
+    cJSON_AddStringToObject(w->first, name, value);
+}
+
+static void match_second(void *user, const char *name, const char *value)
+{
+    header_walk *const w = user;
+    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
+    if (cJSON_IsString(other) && strcmp(other->valuestring, value) != 0) {
+        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
+        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, value);
+    }
+}
+
+/* Report header fields that differ, as the files have them. */
+static void compare_fields(lob_session *s, const work *compared)
+{
+    const lob_volume *const a = &compared->a, *const b = &compared->b;
+    if (!a->header.format || a->header.format != b->header.format) return;
+    header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
+    if (w.first && w.differ) {
+        lob_header_fields(a, note_first, &w);
+        lob_header_fields(b, match_second, &w);
+    }
+    cJSON_Delete(w.first);
+}
+
+/* Report nearly equal geometry. */
+static void compare_places(lob_session *s, const work *w)
+{
+    const lob_volume *const a = &w->a, *const b = &w->b;
+    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
+    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
+    const double *const mm = a->geometry.spacing_mm;
+    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
+        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", w->set.a,
+                         w->set.b, apart_mm);
+}
+
+/* ---- the command ---- */
+
 static lob_status read_inputs(lob_session *s, work *w)
 {
     const settings *const set = &w->set;
@@ -88,7 +140,7 @@ static lob_status read_inputs(lob_session *s, work *w)
     if (set->frame > 0 && w->a.frames == 1 && w->b.frames == 1)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
                         set->a, set->b, set->frame);
-    lob_compare_fields(s, w);
+    compare_fields(s, w);
     LOB_TRY(lob_grid_match(s, &w->b, set->b, &w->a, set->a, false));
     if (!set->image) return LOB_OK;
     LOB_TRY(lob_grid_read_frame(s, &w->image, set->image, set->frame));
@@ -116,7 +168,7 @@ static lob_status compare(lob_session *s, void *user)
     const kind what = kind_of(&w->set);
     LOB_TRY(read_inputs(s, w));
     lob_session_compute(s, "comparing");
-    lob_compare_places(s, w);
+    compare_places(s, w);
     const lob_status st = kinds[what].measure(s, w);
     lob_session_computed(s);
     /* Measures are printed even if a label of --labels is missing. */

@@ -22,12 +22,6 @@ typedef struct {
     lob_volume a, b, image;   /* on one grid */
 } lob_compare_work;
 
-/* Report header fields that differ, as the files have them. */
-void lob_compare_fields(lob_session *s, const lob_compare_work *work);
-
-/* Report nearly equal geometry. */
-void lob_compare_places(lob_session *s, const lob_compare_work *w);
-
 /*
  * Compare, print tables unless --json is given, and put the same into the results. Labels may be
  * renumbered, or become 0 where they are not asked for.

@@ -45,14 +45,6 @@ static inline bool lob_threshold_is_local(const lob_threshold_settings *set)
 lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w);
 lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w);
 
-/* The filter of --local, on a grid like the image's. Returns LOB_OK or LOB_EARG. */
-lob_status lob_threshold_box(lob_session *s, lob_filter_step *box,
-                             const lob_threshold_settings *set, const lob_volume *image);
-
-/* Label what is above the mean, less the offset. */
-void lob_threshold_compare(uint8_t *to, const lob_volume *image, const uint8_t *mask,
-                           const float *mean, double offset, int threads);
-
 /* How many of these labels are not 0. */
 int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads);
 

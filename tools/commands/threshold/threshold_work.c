@@ -1,14 +1,19 @@
-/* Ways of `lobule threshold` that are more than a threshold, and its report. */
+/* Ways of `lobule threshold` that are more than a threshold, its report, and all of it in slabs:
+ * for volumes that do not fit in memory, or that several tasks share. */
 #include "tools/commands/threshold/threshold_work.h"
 
+#include "kernels/threshold/threshold_parts.h"
+#include "kernels/threshold/threshold_rule.h"
 #include "volumes/labels.h"
 
 #include <stdlib.h>
 
+typedef lob_threshold_work work;
+
 /* ---- hysteresis ---- */
 
 /* Keep the pieces that hold a value above the higher threshold. */
-static lob_status keep_pieces(lob_session *s, lob_threshold_work *w)
+static lob_status keep_pieces(lob_session *s, work *w)
 {
     const lob_threshold_settings *const set = &w->set;
     const lob_volume *image = &w->image;
@@ -30,7 +35,7 @@ static lob_status keep_pieces(lob_session *s, lob_threshold_work *w)
     return LOB_OK;
 }
 
-lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w)
+lob_status lob_threshold_join(lob_session *s, work *w)
 {
     const lob_threshold_settings *const set = &w->set;
     const lob_components_input in = {.image = &w->image, .mask = w->mask, .intensities = &w->image};
@@ -58,8 +63,9 @@ lob_status lob_threshold_join(lob_session *s, lob_threshold_work *w)
 
 /* ---- the mean around ---- */
 
-void lob_threshold_compare(uint8_t *to, const lob_volume *image, const uint8_t *mask,
-                           const float *mean, double offset, int threads)
+/* Label what is above the mean, less the offset. */
+static void compare(uint8_t *to, const lob_volume *image, const uint8_t *mask, const float *mean,
+                    double offset, int threads)
 {
     enum { ROW = 1024 };
     const int64_t voxels = lob_voxels(image);
@@ -76,8 +82,9 @@ void lob_threshold_compare(uint8_t *to, const lob_volume *image, const uint8_t *
     }
 }
 
-lob_status lob_threshold_box(lob_session *s, lob_filter_step *box,
-                             const lob_threshold_settings *set, const lob_volume *image)
+/* The filter of --local, on a grid like the image's. */
+static lob_status find_box(lob_session *s, lob_filter_step *box, const lob_threshold_settings *set,
+                           const lob_volume *image)
 {
     const int across = lob_grid_slice_axis(set->slices, &image->geometry);
     *box = (lob_filter_step){.kind = LOB_FILTER_BOX};
@@ -97,12 +104,12 @@ lob_status lob_threshold_box(lob_session *s, lob_filter_step *box,
     return LOB_OK;
 }
 
-lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
+lob_status lob_threshold_locally(lob_session *s, work *w)
 {
     const lob_threshold_settings *const set = &w->set;
     const lob_volume *image = &w->image;
     lob_filter_step box;
-    LOB_TRY(lob_threshold_box(s, &box, set, image));
+    LOB_TRY(find_box(s, &box, set, image));
     const lob_filter_input in = {image, w->mask, &box, 1};
     const lob_filter_options options = lob_filter_defaults();
     const int64_t bytes = lob_product(lob_voxels(image), sizeof(float), 1, 1);
@@ -111,12 +118,13 @@ lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w)
     LOB_TRY(lob_session_name(s, s->backend->filter(&mean, &in, &options, &s->context, &s->error),
                              set->image, NULL));
     w->stats = (lob_threshold_stats){.separability = NAN, .working_bytes = mean.working_bytes};
-    lob_threshold_compare(w->labels.data, image, w->mask, mean.data, set->offset,
-                          s->context.threads);
+    compare(w->labels.data, image, w->mask, mean.data, set->offset, s->context.threads);
     lob_filter_output_free(&mean);
     lob_session_give(s, bytes);
     return LOB_OK;
 }
+
+/* ---- the report ---- */
 
 int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads)
 {
@@ -126,7 +134,7 @@ int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads)
     return n;
 }
 
-void lob_threshold_report(lob_session *s, const lob_threshold_work *w)
+void lob_threshold_report(lob_session *s, const work *w)
 {
     const lob_threshold_settings *const set = &w->set;
     const lob_threshold_stats *stats = &w->stats;
@@ -154,4 +162,130 @@ void lob_threshold_report(lob_session *s, const lob_threshold_work *w)
     if (labelled == 0) lob_session_note(s, "%s: no voxel is labelled", set->image);
     lob_session_say(s, "thresholds: %s; labelled voxels: %lld of %lld", text, (long long)labelled,
                     (long long)voxels);
+}
+
+int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set)
+{
+    enum { LABELS = 1, MEAN = 12 };
+    return LABELS + (lob_threshold_is_local(set) ? MEAN : 0);
+}
+
+/* ---- in slabs: thresholds ---- */
+
+/* Who looks at the slabs, to find a threshold. */
+typedef struct {
+    lob_session *s;
+    work *w;
+    lob_threshold_visit *visit;
+    void *visitor;
+} looker;
+
+static lob_status show_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    const looker *const to = user;
+    const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
+    lob_session_compute(s, "labelling");
+    const lob_status st = to->visit(to->visitor, &in);
+    return lob_session_done(s, st, to->w->set.image, NULL);
+}
+
+static lob_status each_slab(void *user, lob_threshold_visit *visit, void *visitor)
+{
+    looker *const to = user;
+    to->visit = visit;
+    to->visitor = visitor;
+    return lob_slabs_each(to->s, &to->w->slabs, show_slab, to);
+}
+
+static lob_status find_thresholds(lob_session *s, work *w)
+{
+    looker to = {s, w, NULL, NULL};
+    const lob_threshold_parts parts = {
+        .each = each_slab, .user = &to, .team = s->team, .image = &w->slabs.volume};
+    const int64_t bytes = lob_threshold_voxel_bytes(&w->set);
+    LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, bytes, 1));
+    if (w->slabs.plan > 0) return LOB_OK;
+    const lob_status st =
+        lob_threshold_of_parts(&w->stats, &parts, &w->options, &s->context, &s->error);
+    return lob_session_name(s, st, w->slabs.path, NULL);
+}
+
+static lob_status prepare_local(lob_session *s, work *w, lob_filter_step *box,
+                                const lob_filter_options *options)
+{
+    w->stats = (lob_threshold_stats){.separability = NAN};
+    LOB_TRY(find_box(s, box, &w->set, &w->slabs.volume));
+    w->local = (lob_slab_filter){
+        .slabs = &w->slabs, .steps = box, .step_count = 1, .options = options, .sent = 1};
+    return lob_slab_filter_begin(s, &w->local, 1);
+}
+
+/* ---- in slabs: labels ---- */
+
+static lob_status label_locally(lob_session *s, work *w, const lob_slab *slab)
+{
+    lob_filter_output mean;
+    LOB_TRY(lob_slab_filter_run(s, &w->local, slab, &mean));
+    w->stats.working_bytes = w->local.working_bytes;
+    compare(w->slab_labels, &slab->image, slab->mask, mean.data, w->set.offset, s->context.threads);
+    lob_slab_filter_drop(s, slab, &mean);
+    return LOB_OK;
+}
+
+static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
+    const uint8_t *own;
+    if (lob_threshold_is_local(&w->set)) {
+        LOB_TRY(label_locally(s, w, slab));
+    } else {
+        lob_session_compute(s, "labelling");
+        lob_threshold_label(w->slab_labels, &in, &w->stats, &w->options, s->context.threads);
+        lob_session_computed(s);
+    }
+    own = w->slab_labels + lob_slab_before(slab);
+    if (w->writes) {
+        w->labelled += lob_threshold_labelled(own, lob_slab_voxels(slab), s->context.threads);
+        return lob_slabs_put(s, &w->slabs, slab, own);
+    }
+    for (int64_t i = 0; i < lob_slab_voxels(slab) && w->largest < w->highest; i++)
+        if (own[i] > w->largest) w->largest = own[i];
+    w->slabs.enough = w->largest == w->highest;
+    return lob_session_cancelled(s);
+}
+
+/* What a header tells of labels is written before them: the largest. */
+static lob_status write_labels(lob_session *s, work *w)
+{
+    lob_write_options options = lob_write_defaults();
+    lob_volume made = lob_grid_header(&w->slabs.volume, LOB_U8);
+    const bool classes = w->options.kind == LOB_THRESHOLD_OTSU;
+    options.labels = true;
+    made.names = (lob_label_names){0}; /* those of the image's own labels */
+    w->highest = classes ? w->stats.thresholds : 1;
+    LOB_TRY(lob_slabs_each(s, &w->slabs, label_slab, w));
+    LOB_TRY(lob_team_reduce(s->team, &w->largest, 1, LOB_TEAM_MAX, &s->error));
+    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, w->largest, w->set.labels, options));
+    w->writes = true;
+    LOB_TRY(lob_slabs_each(s, &w->slabs, label_slab, w));
+    return lob_team_reduce(s->team, &w->labelled, 1, LOB_TEAM_SUM, &s->error);
+}
+
+lob_status lob_threshold_by_slabs(lob_session *s, work *w)
+{
+    const lob_filter_options options = lob_filter_defaults();
+    lob_filter_step box;
+    LOB_TRY(lob_slabs_open(s, &w->slabs));
+    LOB_TRY(lob_session_check(s, &w->slabs.volume, LOB_U8, 1, w->set.labels));
+    LOB_TRY(lob_threshold_is_local(&w->set) ? prepare_local(s, w, &box, &options)
+                                            : find_thresholds(s, w));
+    if (w->slabs.plan > 0) return LOB_OK;
+    const int64_t voxels = lob_slabs_voxels(&w->slabs);
+    if (!(w->slab_labels = lob_session_array(s, voxels, 1, w->set.labels))) return LOB_ENOMEM;
+    LOB_TRY(write_labels(s, w));
+    w->image = w->slabs.volume; /* for the report */
+    lob_threshold_report(s, w);
+    w->image = lob_volume_empty();
+    return lob_slabs_commit(s, &w->slabs);
 }
