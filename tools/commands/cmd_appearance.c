@@ -19,13 +19,6 @@ typedef struct {
     lob_appearance_stats stats;
 } work;
 
-static lob_status read_view(lob_session *s, const settings *set, work *w)
-{
-    if (!set->view) return LOB_OK;
-    LOB_TRY(lob_session_read(s, &w->view, set->view, -1));
-    return lob_grid_match(s, &w->view, set->view, &w->image, set->image, false);
-}
-
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
@@ -35,7 +28,10 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                              w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS);
     const int values = set->options.values ? w->image.channels : 0;
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1 + values, set->shares));
-    LOB_TRY(read_view(s, set, w));
+    if (set->view) {
+        LOB_TRY(lob_session_read(s, &w->view, set->view, -1));
+        LOB_TRY(lob_grid_match(s, &w->view, set->view, &w->image, set->image, false));
+    }
     if (set->outline)
         LOB_TRY(lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
                                  set->image));

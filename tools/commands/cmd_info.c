@@ -137,8 +137,9 @@ typedef struct {
     cJSON *about;
 } settings;
 
-static lob_status find_out(lob_session *s, settings *set)
+static lob_status print_info(lob_session *s, void *user)
 {
+    settings *const set = user;
     lob_file_info info = {.format = NULL};
     int count, more;
     const lob_status st = lob_session_read_header(s, &set->volume, set->path, &info);
@@ -146,23 +147,14 @@ static lob_status find_out(lob_session *s, settings *set)
         s->error = (lob_error){.text = ""};
         LOB_TRY(lob_list(&set->sets, &count, &more, set->path, &s->error));
         set->about = describe_sets(set->sets, count, more, info.format, set->path);
-        return LOB_OK;
-    }
-    if (st != LOB_OK && s->error.hint == LOB_HINT_CHOOSE_SERIES && !s->series) {
+    } else if (st != LOB_OK && s->error.hint == LOB_HINT_CHOOSE_SERIES && !s->series) {
         s->error = (lob_error){.text = ""};
         LOB_TRY(lob_dicom_list_of(&set->series, set->path, lob_session_stops, NULL, &s->error));
         set->about = describe_series(&set->series, set->path);
-        return LOB_OK;
+    } else {
+        LOB_TRY(st);
+        set->about = describe(&set->volume, set->path, &info);
     }
-    LOB_TRY(st);
-    set->about = describe(&set->volume, set->path, &info);
-    return LOB_OK;
-}
-
-static lob_status print_info(lob_session *s, void *user)
-{
-    settings *const set = user;
-    LOB_TRY(find_out(s, set));
     return lob_json_put(set->about, set->json, &s->error);
 }
 

@@ -36,12 +36,6 @@ static const char *type_of(const lob_option *row)
     }
 }
 
-static bool is_list(const lob_option *row)
-{
-    return row->kind == LOB_OPT_WORDS || row->kind == LOB_OPT_INPUTS ||
-           (row->kind == LOB_OPT_STEP && row->unit);
-}
-
 static void add_choices(cJSON *input, const char *choices, bool numbers)
 {
     cJSON *const words = cJSON_AddArrayToObject(input, "value-choices");
@@ -88,7 +82,8 @@ static void add_row(descriptor *d, const lob_option *row)
     cJSON_AddStringToObject(input, "value-key", key);
     if (!row->operand) cJSON_AddStringToObject(input, "command-line-flag", flag);
     if (!row->required) cJSON_AddTrueToObject(input, "optional");
-    if (is_list(row)) cJSON_AddTrueToObject(input, "list");
+    if (row->kind == LOB_OPT_WORDS || (lob_option_repeats(row) && lob_option_has_value(row)))
+        cJSON_AddTrueToObject(input, "list");
     if (row->choices) add_choices(input, row->choices, row->kind == LOB_OPT_INT);
     if (!row->choices && (row->kind == LOB_OPT_INT || row->kind == LOB_OPT_REAL))
         add_range(input, row);

@@ -101,12 +101,6 @@ static void put_constraints(FILE *to, const lob_option *row)
     fprintf(to, "        <step>%s</step>\n      </constraints>\n", whole ? "1" : "0.01");
 }
 
-static void put_choices(FILE *to, const char *choices)
-{
-    char word[64];
-    while (lob_next_choice(word, sizeof word, &choices)) put_element(to, 6, "element", word);
-}
-
 static void put_row(FILE *to, const lob_option *row, int index)
 {
     char name[64], label[80], number[16], tip[1024], value[256];
@@ -127,7 +121,8 @@ static void put_row(FILE *to, const lob_option *row, int index)
     else if (value[0] && !file)
         put_element(to, 6, "default", value);
     if (file) put_element(to, 6, "channel", is_output(row) ? "output" : "input");
-    if (strstr(element, "enumeration")) put_choices(to, row->choices);
+    const char *choices = strstr(element, "enumeration") ? row->choices : "";
+    while (lob_next_choice(name, sizeof name, &choices)) put_element(to, 6, "element", name);
     if (strcmp(element, "integer") == 0 || strcmp(element, "double") == 0) put_constraints(to, row);
     fprintf(to, "    </%s>\n", element);
 }

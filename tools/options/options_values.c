@@ -9,16 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "--max-cost" or "IMAGE", for messages. */
-static const char *dashes(const lob_option *row)
-{
-    return row->operand ? "" : "--";
-}
-
 static lob_status refuse(lob_error *error, const lob_option *row, const char *value,
                          const char *what)
 {
-    return lob_fail(error, LOB_EARG, "%s%s: '%s' %s", dashes(row), row->name, value, what);
+    const char *const dashes = row->operand ? "" : "--";
+    return lob_fail(error, LOB_EARG, "%s%s: '%s' %s", dashes, row->name, value, what);
 }
 
 /* One number at the start of text; *end is where it stops. false when there is none. */

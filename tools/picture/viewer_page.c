@@ -23,11 +23,6 @@ typedef lob_preview_content content;
 
 /* ---- the grid ---- */
 
-static int channels_of(const content *c)
-{
-    return c->image.channels == 3 ? 3 : 1;
-}
-
 /* Blocks of the fewest voxels, as near to cubes as can be, that leave few enough. */
 static void choose_factors(int64_t factor[3], lob_dims *dims, const lob_geometry *g, int channels)
 {
@@ -81,7 +76,7 @@ static void choose_grid(page *p, const content *c)
     const lob_turn turn = turn_of(&v->geometry);
     p->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
     p->dims = lob_turned_dims(v->dims, &turn);
-    p->channels = channels_of(c);
+    p->channels = c->image.channels == 3 ? 3 : 1;
     choose_factors(p->factor, &p->dims, &p->geometry, p->channels);
     coarsen(&p->geometry, p->factor);
     for (int a = 0; a < 3; a++) {

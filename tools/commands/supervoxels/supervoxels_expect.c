@@ -142,12 +142,6 @@ int lob_supervoxels_needs(const lob_supervoxels_work *w)
     return w->set.table ? lob_region_columns_needs(w->set.columns) : 0;
 }
 
-/* Of a supervoxel's hull, as measured. */
-static double hull_corners(const lob_supervoxels_work *w)
-{
-    return (w->options.slice_axis < 0 ? 11 : 6) * pow(nominal_voxels(w), 0.25);
-}
-
 bool lob_supervoxels_holds(const lob_session *s)
 {
     return strcmp(s->device.backend, "cuda") != 0 || s->max_memory > 0;
@@ -178,10 +172,10 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
                  full = (double)lob_region_row_bytes(needs);
     const double row = set->mean || set->graph || set->table ? full : 0;
     const double rows = set->mean || set->graph ? row + plain * (channels - 1) : row;
-    const double contacts =
-        (set->graph ? CONTACTS * sizeof(lob_contact) : 0) +
-        (needs & LOB_COLUMN_NEIGHBOURS ? CONTACTS * sizeof(int64_t) : 0) +
-        (needs & LOB_COLUMN_HULL ? hull_corners(w) * sizeof(lob_hull_corner) : 0);
+    const double corners = (w->options.slice_axis < 0 ? 11 : 6) * pow(nominal, 0.25); /* measured */
+    const double contacts = (set->graph ? CONTACTS * sizeof(lob_contact) : 0) +
+                            (needs & LOB_COLUMN_NEIGHBOURS ? CONTACTS * sizeof(int64_t) : 0) +
+                            (needs & LOB_COLUMN_HULL ? corners * sizeof(lob_hull_corner) : 0);
     /* In each phase what small sets pick: as measured, somewhat more often than sets join. */
     const double picks = 1.35 * 8 * fmax(0, c.pieces - c.supervoxels);
     double sent = join ? tasks * (c.pieces * sums + picks) : 0;
