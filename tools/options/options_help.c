@@ -74,15 +74,9 @@ static void print_row(FILE *to, const lob_option *row)
         snprintf(left, sizeof left, "  -%c, --%s", row->letter, row->name);
     else
         snprintf(left, sizeof left, "      --%s", row->name);
-    if (row->unit && !row->operand) {
-        const size_t n = strlen(left);
-        snprintf(left + n, sizeof left - n, " %s", row->unit);
-    }
-    if (row->operand && row->choices) {
-        const size_t n = strlen(left);
-        snprintf(left + n, sizeof left - n, " %s", row->choices);
-    }
-
+    const char *const value = row->operand ? row->choices : row->unit;
+    const size_t n = strlen(left);
+    if (value) snprintf(left + n, sizeof left - n, " %s", value);
     lob_row_text(text, sizeof text, row);
     fputs(left, to);
     if (strlen(left) + 2 > INDENT)
@@ -106,17 +100,17 @@ static void print_rows(FILE *to, const char *title, const lob_option_table *tabl
 static void print_usage(FILE *to, const lob_manual *m)
 {
     fprintf(to, "Usage: lobule %s", m->name);
-    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
-        if (row->operand) fprintf(to, row->required ? " %s" : " [%s]", row->name);
-        if (row->kind == LOB_OPT_WORDS) fputs("...", to);
-    }
-    for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
-        if (row->operand || !row->required) continue;
-        if (row->letter)
-            fprintf(to, " -%c %s", row->letter, row->unit);
-        else
-            fprintf(to, " --%s %s", row->name, row->unit);
-    }
+    for (int operands = 1; operands >= 0; operands--)
+        for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
+            if (row->operand != operands || (!row->operand && !row->required)) continue;
+            if (row->operand)
+                fprintf(to, row->required ? " %s%s" : " [%s]%s", row->name,
+                        row->kind == LOB_OPT_WORDS ? "..." : "");
+            else if (row->letter)
+                fprintf(to, " -%c %s", row->letter, row->unit);
+            else
+                fprintf(to, " --%s %s", row->name, row->unit);
+        }
     fputs(" [OPTION...]\n", to);
 }
 
