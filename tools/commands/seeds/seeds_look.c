@@ -20,9 +20,7 @@ static lob_status leave_out(lob_session *s, lob_seeds_work *w, look *find_kept)
     if (w->labels.count > 255)
         return lob_fail_file(&s->error, LOB_EDATA, w->set.image,
                              "seeds of %d labels; at most 255 can be looked at", w->labels.count);
-    LOB_TRY(lob_session_take(s, n, w->set.image));
-    w->kept = calloc(1, (size_t)n);
-    if (!w->kept) return lob_session_no_memory(s, w->set.image);
+    if (!(w->kept = lob_session_array(s, n, 1, w->set.image))) return LOB_ENOMEM;
     LOB_TRY(find_kept(s, w));
     for (int64_t i = 0; i < n; i++) {
         w->left_out += seeds[i] != 0 && w->kept[i] == 0;
@@ -81,15 +79,13 @@ static lob_status look_at_image(lob_session *s, lob_seeds_work *w)
     LOB_TRY(lob_strokes_count(&strokes, from->data, LOB_U8, from->dims, w->labels.count, NULL,
                               s->context.threads, &s->error));
     const int64_t items = lob_strokes_voxels(&strokes) * image->channels;
-    const int64_t bytes = items * (int64_t)sizeof(double);
-    lob_status st = lob_session_take(s, bytes, w->set.image);
-    double *const values = st == LOB_OK ? malloc((size_t)bytes + 1) : NULL;
-    if (st == LOB_OK && !values) st = lob_session_no_memory(s, w->set.image);
+    double *const values = lob_session_array(s, items, sizeof *values, w->set.image);
+    lob_status st = LOB_ENOMEM;
     if (values) {
         lob_strokes_values(values, from->data, &strokes, image, first);
         st = lob_strokes_leave_corrections(w->kept, from->data, &strokes, values, image->channels,
                                            w->set.corrections, &s->context, &s->error);
-        lob_session_give(s, bytes);
+        lob_session_give(s, items * (int64_t)sizeof *values);
     }
     free(values);
     lob_strokes_free(&strokes);
@@ -110,9 +106,8 @@ static lob_status look_at_shares(lob_session *s, lob_seeds_work *w)
     const int64_t n = lob_voxels(&w->from);
     int64_t bytes = 0, to = 0, i = -1;
     while ((i = lob_next_label(from, LOB_U8, i + 1, n)) < n) bytes += w->labels.count - 1;
-    LOB_TRY(lob_session_take(s, bytes, w->set.image));
-    uint8_t *const drawn = malloc((size_t)bytes + 1);
-    if (!drawn) return lob_session_no_memory(s, w->set.image);
+    uint8_t *const drawn = lob_session_array(s, bytes, 1, w->set.image);
+    if (!drawn) return LOB_ENOMEM;
     for (int32_t c = 0; c < w->labels.count - 1; c++)
         for (i = -1; (i = lob_next_label(from, LOB_U8, i + 1, n)) < n;)
             drawn[to++] = shares[c * n + i];
