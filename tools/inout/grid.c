@@ -212,10 +212,9 @@ int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t n)
     int64_t inside = 0;
     for (int64_t at = 0; at < n; at += BLOCK) {
         const int64_t count = n - at < BLOCK ? n - at : BLOCK;
-        lob_values(values, volume->data, volume->type, at, count);
+        lob_volume_values(values, volume, at, count);
         for (int64_t i = 0; i < count; i++) {
-            const double value = volume->slope * values[i] + volume->inter;
-            mask[at + i] = value != 0.0 && !isnan(value);
+            mask[at + i] = values[i] != 0.0 && !isnan(values[i]);
             inside += mask[at + i];
         }
     }

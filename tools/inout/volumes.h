@@ -21,6 +21,13 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info);
 
+/* Values of n of a volume's numbers, from `first` on. */
+static inline void lob_volume_values(double *values, const lob_volume *v, int64_t first, int64_t n)
+{
+    lob_values(values, v->data, v->type, first, n);
+    for (int64_t i = 0; i < n; i++) values[i] = v->slope * values[i] + v->inter;
+}
+
 /* Free volumes, each of which may be empty. */
 #define LOB_VOLUMES_FREE(...) lob_volumes_free((lob_volume *const[]){__VA_ARGS__, NULL})
 void lob_volumes_free(lob_volume *const *volumes);

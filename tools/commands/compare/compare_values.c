@@ -63,13 +63,9 @@ lob_status lob_compare_values(lob_session *s, lob_compare_work *w)
     difference d = {0};
     for (int64_t first = 0; first < n; first += BLOCK) {
         double values[2][BLOCK];
-        const lob_volume *const both[2] = {a, b};
         const int64_t count = n - first < BLOCK ? n - first : BLOCK;
-        for (int k = 0; k < 2; k++) {
-            lob_values(values[k], both[k]->data, both[k]->type, first, count);
-            for (int64_t i = 0; i < count; i++)
-                values[k][i] = both[k]->slope * values[k][i] + both[k]->inter;
-        }
+        lob_volume_values(values[0], a, first, count);
+        lob_volume_values(values[1], b, first, count);
         add_block(&d, values[0], values[1], first, count);
     }
     /* Doubles do not tell 64-bit integers apart beyond 2^53. */

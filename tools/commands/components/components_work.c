@@ -89,10 +89,8 @@ void lob_components_work_take_values(lob_components_work *work, const lob_volume
         const int64_t first = r->member ? r->member[i] : r->regions[i].first;
         const int64_t at = first - z * planes->dims.nx * planes->dims.ny;
         double *const value = &work->values[i * planes->channels];
-        for (int c = 0; at >= 0 && at < lob_voxels(planes) && c < planes->channels; c++) {
-            lob_values(&value[c], planes->data, planes->type, c * lob_voxels(planes) + at, 1);
-            value[c] = planes->slope * value[c] + planes->inter;
-        }
+        for (int c = 0; at >= 0 && at < lob_voxels(planes) && c < planes->channels; c++)
+            lob_volume_values(&value[c], planes, c * lob_voxels(planes) + at, 1);
     }
 }
 

@@ -63,13 +63,6 @@ lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w)
     return lob_label_table_take(s, &w->seeds, w->set.label_table);
 }
 
-/* Values of one row of a volume, scale applied. */
-static void values_of_row(double *values, const lob_volume *v, int64_t row)
-{
-    lob_values(values, v->data, v->type, row * v->dims.nx, v->dims.nx);
-    for (int64_t i = 0; i < v->dims.nx; i++) values[i] = v->slope * values[i] + v->inter;
-}
-
 static bool is_seed(const lob_growcut_work *w, int64_t i)
 {
     return lob_label_at(w->seeds.data, w->seeds.type, i) != 0;
@@ -103,7 +96,7 @@ lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_
     double *const values = malloc((size_t)v->dims.nx * sizeof *values);
     lob_status st = values ? LOB_OK : lob_session_no_memory(s, path);
     for (int64_t row = 0; row < v->dims.ny * v->dims.nz && st == LOB_OK; row++) {
-        values_of_row(values, v, row);
+        lob_volume_values(values, v, row * v->dims.nx, v->dims.nx);
         st = take_row(s, w, values, row, z);
     }
     free(values);
