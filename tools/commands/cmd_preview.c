@@ -176,7 +176,7 @@ static lob_status write_picture(lob_session *s, work *w)
     LOB_TRY(lob_preview_lay_out(&w->layout, &set->look, &w->content, &s->error));
     LOB_TRY(draw(s, canvas, set, &w->content, &w->layout));
     lob_session_computed(s);
-    LOB_TRY(lob_session_write_picture(s, canvas->rgb, canvas->width, canvas->height, set->output));
+    LOB_TRY(lob_session_write_picture(s, canvas, set->output));
     report(s, &w->content, &w->layout);
     return LOB_OK;
 }

@@ -286,14 +286,9 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     return maker_of(s, path)->write(s, volume, path, &options);
 }
 
-typedef struct {
-    const unsigned char *rgb;
-    int width, height;
-} picture_output;
-
 static lob_status make_picture(lob_session *s, const char *path, void *user)
 {
-    const picture_output *out = user;
+    const lob_canvas *const out = user;
     const double start_s = lob_clock_s();
     double compress_s = 0;
     const lob_status st = lob_png_write_rgb(path, out->rgb, out->width, out->height, s->force,
@@ -302,11 +297,9 @@ static lob_status make_picture(lob_session *s, const char *path, void *user)
     return st;
 }
 
-lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
-                                     int height, const char *path)
+lob_status lob_session_write_picture(lob_session *s, lob_canvas *picture, const char *path)
 {
-    picture_output out = {rgb, width, height};
-    return lob_session_make(s, NULL, path, make_picture, &out);
+    return lob_session_make(s, NULL, path, make_picture, picture);
 }
 
 lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *path, bool labels)

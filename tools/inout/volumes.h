@@ -7,6 +7,7 @@
 #define LOB_INOUT_VOLUMES_H
 
 #include "tools/inout/ahead.h"
+#include "tools/picture/canvas.h"
 #include "tools/session/session.h"
 
 /*
@@ -113,8 +114,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
                             lob_make_fn *make, void *user);
 
 /* lob_png_write_rgb likewise. */
-lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
-                                     int height, const char *path);
+lob_status lob_session_write_picture(lob_session *s, lob_canvas *picture, const char *path);
 
 /* A volume that is read a few planes at a time. */
 typedef struct {

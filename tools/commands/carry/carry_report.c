@@ -147,7 +147,7 @@ lob_status lob_carry_sheet(lob_session *s, lob_carry_work *w)
     lob_status st = draw(s, &canvas, w);
     if (st == LOB_OK) {
         lob_session_computed(s);
-        st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, w->sheet);
+        st = lob_session_write_picture(s, &canvas, w->sheet);
     }
     free(canvas.rgb);
     lob_session_give(s, lob_volume_bytes(&w->found.labels));

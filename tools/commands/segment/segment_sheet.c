@@ -290,9 +290,7 @@ lob_status lob_segment_sheet(lob_session *s, lob_volume *image, lob_volume *stro
     lob_status st = make_sheet(s, &sheet, image, strokes, plan, found);
     if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
     if (st == LOB_OK) lob_session_computed(s);
-    const lob_canvas *const drawn = &sheet.canvas;
-    if (st == LOB_OK)
-        st = lob_session_write_picture(s, drawn->rgb, drawn->width, drawn->height, path);
+    if (st == LOB_OK) st = lob_session_write_picture(s, &sheet.canvas, path);
     release(&sheet);
     lob_session_give(s, n);
     return st;
