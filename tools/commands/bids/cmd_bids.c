@@ -50,8 +50,7 @@ static lob_status check(lob_session *s, void *user)
 static void put_together(lob_session *s, settings *set)
 {
     lob_arguments *const c = &set->batch;
-    const lob_option device_row = OPT_DEVICE("device", &s->device, "");
-    char device[64];
+    char text[4200]; /* a path and more */
     /* no name is an option of the batch */
     if (!set->line) lob_arguments_add(c, "%s%s", set->recipe[0] == '-' ? "./" : "", set->recipe);
     lob_arguments_add(c, "%s%s", set->manifest[0] == '-' ? "./" : "", set->manifest);
@@ -60,17 +59,12 @@ static void put_together(lob_session *s, settings *set)
     if (set->resume) lob_arguments_add(c, "--resume");
     if (set->fail_fast) lob_arguments_add(c, "--fail-fast");
     if (set->jobs > 0) lob_arguments_add(c, "--jobs=%d", set->jobs);
-    if (s->threads > 0) lob_arguments_add(c, "--threads=%d", s->threads);
-    if (s->max_memory > 0) lob_arguments_add(c, "--max-memory=%lld", (long long)s->max_memory);
-    lob_option_text(device, sizeof device, &device_row);
-    lob_arguments_add(c, "--device=%s", device);
-    if (s->report_path) lob_arguments_add(c, "--report=%s", s->report_path);
-    if (s->force) lob_arguments_add(c, "--force");
-    if (s->skip_existing) lob_arguments_add(c, "--skip-existing");
-    if (s->series) lob_arguments_add(c, "--series=%s", s->series);
-    if (s->provenance) lob_arguments_add(c, "--provenance");
-    if (s->quiet) lob_arguments_add(c, "--quiet");
-    if (s->verbose) lob_arguments_add(c, "--verbose");
+    for (size_t i = 0; i < s->table[1].count; i++) { /* the common options */
+        const lob_option *const row = &s->table[1].rows[i];
+        const bool flag = row->kind == LOB_OPT_FLAG;
+        lob_option_text(text, sizeof text, row);
+        if (text[0]) lob_arguments_add(c, "--%s%s%s", row->name, flag ? "" : "=", flag ? "" : text);
+    }
     if (!set->line) return;
     lob_arguments_add(c, "--");
     for (int i = 0; i < set->line_count; i++) lob_arguments_add(c, "%s", set->line[i]);
