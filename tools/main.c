@@ -3,7 +3,7 @@
 #include "tools/platform/process.h"
 #include "tools/program.h"
 #include "tools/session/ranks.h"
-#include "tools/session/session_print.h"
+#include "tools/session/session.h"
 #include "volumes/version.h"
 
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "io/kinds.h"
 #include "io/text_rows.h"
 #include "tools/batch/batch.h"
-#include "tools/text/find_paths.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 

@@ -4,7 +4,7 @@
 #include "tools/batch/batch.h"
 #include "tools/commands/commands.h"
 #include "tools/platform/process.h"
-#include "tools/recipe/recipe_book.h"
+#include "tools/recipe/recipe.h"
 #include "tools/text/path.h"
 
 #include <stdlib.h>

@@ -2,17 +2,13 @@
 #include "tools/commands/commands.h"
 
 #include "io/platform.h"
-#include "tools/commands/bids/bids_output.h"
-#include "tools/commands/common_options.h"
-#include "tools/inout/ahead.h"
-#include "tools/inout/outputs.h"
+#include "tools/commands/bids/bids_path.h"
+#include "tools/inout/volumes.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
-#include "tools/report/session_sums.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
-#include "tools/session/session_device.h"
-#include "tools/session/session_print.h"
+#include "tools/session/session.h"
 #include "tools/session/watcher.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/doctor_cases.h"
 #include "tools/platform/process.h"
-#include "tools/recipe/recipe_book.h"
+#include "tools/recipe/recipe.h"
 #include "tools/session/ranks.h"
 #include "volumes/version.h"
 
@@ -224,10 +224,9 @@ const lob_command lob_command_doctor = {
     .description =
         "Prints version, threads, memory, libraries, plugins for MPI, the folder of recipes and "
         "the GPUs that there are, and runs on a small phantom each algorithm that CPUs and GPUs "
-        "have "
-        "in common, but registration and fusion: the results must have the bytes that they have "
-        "everywhere. It takes a second or so. Under mpirun or srun every task does "
-        "so, and says how many they are.\n"
+        "have in common, but registration and fusion: the results must have the bytes that they "
+        "have everywhere. It takes a second or so. Under mpirun or srun every task does so, and "
+        "says how many they are.\n"
         "Ends with 70 where a result is wrong, and with 69 where --device names a GPU that is not "
         "available; a machine without one is in order.",
     .examples = "lobule doctor\nlobule doctor --device cuda --json",

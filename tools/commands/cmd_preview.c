@@ -2,9 +2,9 @@
 #include "io/png.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "tools/options/label_list.h"
+#include "tools/options/options.h"
+#include "tools/picture/mosaic.h"
 #include "tools/picture/preview_picture.h"
-#include "tools/picture/surface.h"
 #include "tools/picture/viewer_page.h"
 #include "volumes/label_check.h"
 

@@ -1,8 +1,8 @@
 /* lobule run: the commands of a recipe, one after another in one process. */
 #include "tools/commands/commands.h"
-#include "tools/recipe/recipe_book.h"
+#include "tools/recipe/recipe.h"
 #include "tools/recipe/recipe_job.h"
-#include "tools/report/session_sums.h"
+#include "tools/report/report.h"
 #include "tools/text/path.h"
 
 #include <stdlib.h>

@@ -7,39 +7,16 @@
 #define LOB_COMMANDS_H
 
 #include "tools/inout/volumes.h"
+#include "tools/options/manual.h"
 
-extern const lob_command lob_command_appearance;
-extern const lob_command lob_command_batch;
-extern const lob_command lob_command_bids;
-extern const lob_command lob_command_carry;
-extern const lob_command lob_command_cells;
-extern const lob_command lob_command_check;
-extern const lob_command lob_command_compare;
-extern const lob_command lob_command_components;
-extern const lob_command lob_command_convert;
-extern const lob_command lob_command_crop;
-extern const lob_command lob_command_doctor;
-extern const lob_command lob_command_filter;
-extern const lob_command lob_command_distance;
-extern const lob_command lob_command_fuse;
-extern const lob_command lob_command_growcut;
-extern const lob_command lob_command_info;
-extern const lob_command lob_command_labels;
-extern const lob_command lob_command_maxima;
-extern const lob_command lob_command_merge;
-extern const lob_command lob_command_phantom;
-extern const lob_command lob_command_preview;
-extern const lob_command lob_command_refine;
-extern const lob_command lob_command_register;
-extern const lob_command lob_command_repeat;
-extern const lob_command lob_command_resample;
-extern const lob_command lob_command_run;
-extern const lob_command lob_command_segment;
-extern const lob_command lob_command_seeds;
-extern const lob_command lob_command_stats;
-extern const lob_command lob_command_supervoxels;
-extern const lob_command lob_command_threshold;
-extern const lob_command lob_command_warp;
+extern const lob_command lob_command_appearance, lob_command_batch, lob_command_bids,
+    lob_command_carry, lob_command_cells, lob_command_check, lob_command_compare,
+    lob_command_components, lob_command_convert, lob_command_crop, lob_command_distance,
+    lob_command_doctor, lob_command_filter, lob_command_fuse, lob_command_growcut, lob_command_info,
+    lob_command_labels, lob_command_maxima, lob_command_merge, lob_command_phantom,
+    lob_command_preview, lob_command_refine, lob_command_register, lob_command_repeat,
+    lob_command_resample, lob_command_run, lob_command_seeds, lob_command_segment,
+    lob_command_stats, lob_command_supervoxels, lob_command_threshold, lob_command_warp;
 
 /* The commands of one task, and NULL. */
 typedef struct {
@@ -89,5 +66,21 @@ bool lob_call_begin(lob_session *s, const lob_command *command, int argc, char *
  * there is one, free the session. Returns the exit code, as lob_call does.
  */
 int lob_call_end(lob_session *s, lob_status status);
+
+/* ---- the options of a session: common_options.c ---- */
+
+/* Make the command's settings, with the rows of its table. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_options_own(lob_session *s);
+
+/* Add the rows that all commands have. */
+void lob_options_common(lob_session *s);
+
+/* Which arguments are no options; NULL: each may be one. */
+const bool *lob_session_values(const lob_session *s);
+
+/* What the arguments ask the command to print about itself, or NULL. They are looked at before any
+ * value is parsed, so that the variables still hold the defaults. */
+lob_manual_fn *lob_options_asked_for(const lob_session *s);
+lob_status lob_options_print_about(lob_session *s, lob_manual_fn *print);
 
 #endif

@@ -1,9 +1,9 @@
 /* The options of a session: the command's own, those that all have, and those that only print. */
-#include "tools/commands/common_options.h"
+#include "tools/commands/commands.h"
 
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
-#include "tools/session/session_print.h"
+#include "tools/session/session.h"
 #include "tools/session/watcher.h"
 #include "volumes/version.h"
 

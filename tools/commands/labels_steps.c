@@ -1,7 +1,7 @@
 /* The steps of lobule labels: one row for each option. */
 #include "tools/commands/labels_steps.h"
 
-#include "tools/options/label_list.h"
+#include "tools/options/options.h"
 #include "tools/table/label_map.h"
 #include "volumes/lists.h"
 

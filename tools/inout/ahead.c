@@ -1,5 +1,5 @@
 /* Reading inputs ahead, in threads of their own. */
-#include "tools/inout/ahead.h"
+#include "tools/inout/volumes.h"
 
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"

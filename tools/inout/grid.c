@@ -291,3 +291,26 @@ lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int chann
                          "has %d channels; choose one with --channel N, from 0 to %d",
                          volume->channels, volume->channels - 1);
 }
+
+/* ---- what the caller states ---- */
+
+bool lob_grid_is_stated(const lob_stated_grid *stated)
+{
+    return !isnan(stated->spacing[0]) || !isnan(stated->origin[0]);
+}
+
+void lob_grid_state(lob_volume *volume, const lob_stated_grid *stated)
+{
+    lob_geometry *const g = &volume->geometry;
+    if (!lob_grid_is_stated(stated)) return;
+    for (int a = 0; a < 3; a++) {
+        const double ratio = isnan(stated->spacing[0]) ? 1 : stated->spacing[a] / g->spacing_mm[a];
+        for (int row = 0; row < 3; row++) g->affine[row][a] *= ratio;
+        g->spacing_mm[a] *= ratio;
+    }
+    for (int row = 0; row < 3 && !isnan(stated->origin[0]); row++)
+        g->affine[row][3] = stated->origin[row];
+    free(volume->header.bytes);
+    free(volume->header.extensions);
+    volume->header = (lob_header){.format = NULL};
+}

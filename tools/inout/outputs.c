@@ -1,5 +1,5 @@
 /* What a session's outputs may be, and what becomes of them when it fails. */
-#include "tools/inout/outputs.h"
+#include "tools/inout/volumes.h"
 
 #include "io/file.h"
 #include "io/formats.h"

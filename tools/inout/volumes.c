@@ -3,9 +3,7 @@
 
 #include "io/platform.h"
 #include "io/png.h"
-#include "tools/inout/ahead.h"
 #include "tools/inout/nifti_readers.h"
-#include "tools/inout/outputs.h"
 #include "tools/session/host.h"
 #include "tools/session/watcher.h"
 #include "tools/text/path.h"

@@ -6,7 +6,6 @@
 #ifndef LOB_INOUT_VOLUMES_H
 #define LOB_INOUT_VOLUMES_H
 
-#include "tools/inout/ahead.h"
 #include "tools/picture/canvas.h"
 #include "tools/session/session.h"
 
@@ -17,6 +16,27 @@
  *   frame  in  as in lob_read_options
  */
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
+
+/*
+ * Begin to read, in a thread, the one frame that lob_session_read will be asked for: seeds inflate
+ * beside the scan. path may be NULL; it is the very string that lob_session_read gets. What cannot
+ * be read ahead, for whatever reason, is read then: errors and their order are the same. With
+ * --max-memory, which counts one input after the other, nothing is read ahead.
+ */
+void lob_session_ahead(lob_session *s, const char *path);
+
+/*
+ * What lob_session_ahead has read of a path, waiting for it if need be: the wait is info's
+ * inflate_s. Returns false when there is nothing, or it could not be read: lob_read then says why.
+ */
+bool lob_ahead_take(lob_session *s, lob_volume *out, const char *path, int64_t frame,
+                    lob_file_info *info);
+
+/* Is it there, or on its way? */
+bool lob_ahead_has(const lob_session *s, const char *path);
+
+/* Wait for all that nobody has taken, and free it. Returns whether there was any. */
+bool lob_ahead_drop(lob_session *s);
 
 /* lob_session_read for the header alone: out->data stays NULL. info may be NULL. */
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
@@ -174,5 +194,39 @@ struct lob_maker {
 
 /* The end of both makers' commit: finish the writer, and time it; user is the lob_plane_output. */
 lob_make_fn lob_planes_finish;
+
+/* ---- whether outputs may be made, and their removal when a command fails: outputs.c ---- */
+
+/*
+ * Check all of outputs that can be checked before the work. A report of an earlier run is no
+ * obstacle: it will be replaced.
+ *
+ *   skip  out  --skip-existing is given and every output but the report is there; s->error then
+ *              holds the line that says so
+ *
+ * Returns LOB_OK, LOB_EARG, LOB_EEXIST, LOB_ECREATE or LOB_ENOMEM.
+ */
+lob_status lob_outputs_check(lob_session *s, bool *skip);
+
+/* Make room for one more output. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_session_reserve_output(lob_session *s);
+
+/*
+ * Would writing to a path change a file of another?
+ *
+ *   is_of_volume, used_is_of_volume  in  the path may stand for two files, or for a data set in one
+ *   reading                          in  the other is read, not written
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, const char *used,
+                           bool used_is_of_volume, bool reading);
+
+/* Remove what has been written, as lob_outputs_remove does, and forget all of it: it is going to be
+ * made again. */
+void lob_outputs_forget(lob_session *s);
+
+/* Remove what a failed command wrote, from the report too; what replaced an older file stays. */
+void lob_outputs_remove(lob_session *s);
 
 #endif

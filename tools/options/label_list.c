@@ -1,5 +1,5 @@
 /* A list of labels as it is given on the command line. */
-#include "tools/options/label_list.h"
+#include "tools/options/options.h"
 
 #include <stdlib.h>
 

@@ -239,4 +239,16 @@ void lob_option_text(char *text, size_t size, const lob_option *row);
 /* How far apart two words are: edits (insert, delete, replace, swap neighbours); '-' is '_'. */
 int lob_word_distance(const char *a, const char *b);
 
+/*
+ * Labels as they are given, "2,4,7-9". Is this a list: labels or ranges of them, each >= 1, a
+ * range's ends in order, between commas? Returns LOB_OK or LOB_EARG; the message names the option.
+ */
+lob_status lob_label_list_check(const char *list, const char *option, lob_error *error);
+
+/* The first range of a list that has been checked; returns the rest, NULL after the last one. */
+const char *lob_label_list_next(const char *list, int32_t *first, int32_t *last);
+
+/* Is this label in a list that has been checked? */
+bool lob_label_list_has(const char *list, int32_t label);
+
 #endif

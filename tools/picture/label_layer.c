@@ -1,5 +1,5 @@
 /* Drawing labels of a slice. */
-#include "tools/picture/label_layer.h"
+#include "tools/picture/mosaic.h"
 
 #include <math.h>
 #include <stdlib.h>

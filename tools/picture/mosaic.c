@@ -1,7 +1,6 @@
 /* Slices of a volume as pictures. */
 #include "tools/picture/mosaic.h"
 
-#include "tools/picture/label_layer.h"
 #include "volumes/lists.h"
 
 #include <math.h>

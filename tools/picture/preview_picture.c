@@ -2,9 +2,9 @@
 #include "tools/picture/preview_picture.h"
 
 #include "io/platform.h"
-#include "tools/options/label_list.h"
+#include "tools/options/options.h"
 #include "tools/picture/colours.h"
-#include "tools/picture/surface.h"
+#include "tools/picture/mosaic.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * much of each is labelled, smoothed; a ray ends where that is half, and the label there gives the
  * colour, the slope the light.
  */
-#include "tools/picture/surface.h"
+#include "tools/picture/mosaic.h"
 
 #include <math.h>
 #include <stdlib.h>

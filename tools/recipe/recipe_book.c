@@ -1,5 +1,5 @@
 /* Finding, reading and listing recipes. */
-#include "tools/recipe/recipe_book.h"
+#include "tools/recipe/recipe.h"
 
 #include "io/file.h"
 #include "io/platform.h"

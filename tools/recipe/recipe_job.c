@@ -2,8 +2,7 @@
 #include "tools/recipe/recipe_job.h"
 #include "tools/text/text.h"
 
-#include "tools/inout/outputs.h"
-#include "tools/session/session_device.h"
+#include "tools/inout/volumes.h"
 
 #include <stdlib.h>
 #include <string.h>

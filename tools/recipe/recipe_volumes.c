@@ -2,7 +2,7 @@
 #include "io/format.h"
 #include "io/passing.h"
 #include "tools/inout/volumes.h"
-#include "tools/recipe/recipe_line.h"
+#include "tools/recipe/recipe_job.h"
 #include "tools/session/watcher.h"
 
 #include <stdlib.h>
@@ -124,13 +124,6 @@ static bool read_kept(lob_session *s, lob_status *status, lob_volume *out, const
     return false;
 }
 
-/* A quarter of what the line may still take, or of what is free, for all files. */
-static bool is_room_to_keep(const lob_session *s, int64_t bytes)
-{
-    const int64_t left = s->max_memory > 0 ? s->context.max_memory : lob_memory_available();
-    return store_of(s)->kept + bytes <= left / 4;
-}
-
 static void keep(lob_session *s, const lob_volume *volume, const char *path,
                  const lob_file_info *info)
 {
@@ -141,7 +134,9 @@ static void keep(lob_session *s, const lob_volume *volume, const char *path,
     if (is_last_read(s, row) || (row->last <= line->host.index && s->reads_again)) return;
     lob_volume copy;
     const lob_stored read = {.volume = *volume};
-    if (!is_room_to_keep(s, bytes) ||
+    /* A quarter of what the line may still take, or of what is free, is for all files. */
+    const int64_t left = s->max_memory > 0 ? s->context.max_memory : lob_memory_available();
+    if (line->store->kept + bytes > left / 4 ||
         lob_store_copy(&copy, &read, 0, true, s->context.threads) != LOB_OK)
         return;
     row->info = *info;

@@ -2,7 +2,6 @@
 #include "io/file.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
-#include "tools/report/session_sums.h"
 #include "tools/session/host.h"
 #include "tools/session/session.h"
 #include "tools/session/watcher.h"
@@ -230,19 +229,14 @@ lob_seconds lob_session_seconds(const lob_session *s)
     return (lob_seconds){.other = total - staged, .total = total};
 }
 
-/* Does a word name a file, and begin as an option does? */
-static bool is_dashed_file(const lob_session *s, const char *word)
-{
-    return word[0] == '-' && word[1] && lob_option_of_path(s->table, 2, word);
-}
-
 /* A word as it was typed, or, where it names an output that was renamed, with the new name; a file
  * that a recipe's value names, as it could be typed. */
 static cJSON *argument(const lob_session *s, const char *word)
 {
     const char *const folder = s->renamed_from;
     const bool renamed = folder && folder >= word && folder <= word + strlen(word);
-    if (!renamed && !is_dashed_file(s, word)) return cJSON_CreateString(word);
+    const bool dashed = word[0] == '-' && word[1] && lob_option_of_path(s->table, 2, word);
+    if (!renamed && !dashed) return cJSON_CreateString(word);
     char *const named = renamed ? lob_printed("%.*s%s", (int)(folder - word), word, s->renamed)
                                 : lob_printed("./%s", word);
     cJSON *const text = named ? cJSON_CreateString(named) : NULL;

@@ -1,6 +1,4 @@
 /* Checksums of inputs and outputs: files are opened when they are used, and read at the end. */
-#include "tools/report/session_sums.h"
-
 #include "tools/report/report.h"
 #include "tools/session/session.h"
 #include "tools/text/path.h"

@@ -4,7 +4,6 @@
 #include "tools/platform/process.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
-#include "tools/session/session_print.h"
 #include "tools/session/watcher.h"
 #include "tools/text/path.h"
 #include "volumes/voxel_memory.h"

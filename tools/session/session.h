@@ -190,4 +190,54 @@ void lob_time_text(char text[32]);
 /* The progress callback of a session's context. */
 int lob_session_progress(void *session, double done);
 
+/* Is the backend of --device part of this program? Returns LOB_OK, LOB_EARG or LOB_EDEVICE. */
+lob_status lob_device_check(lob_session *s);
+
+/* Is it of a scan of a batch, which has opened devices? */
+bool lob_session_is_in_batch(const lob_session *s);
+
+/*
+ * At the end of a command: wait for a GPU that is still being opened.
+ *
+ *   status  in  of the command
+ *
+ * Returns status; or, when the command failed before it asked for the GPU and the GPU could not be
+ * opened, what that returned, with its line in s->error: the same line comes first as when it had
+ * been opened before anything else. LOB_ECANCEL stays.
+ */
+lob_status lob_device_settle(lob_session *s, lob_status status);
+
+/*
+ * Put the error's parts together, with what to try, into s->failure. The message of a lack of
+ * memory says what was left of --max-memory; what the user gave is added.
+ */
+void lob_session_put_failure(lob_session *s, lob_status st);
+
+/* One line on stderr, whatever the text holds. */
+void lob_session_print_line(lob_session *s, const char *text);
+
+/*
+ * Notes are printed when the work is done, because a command that fails prints one line only: first
+ * the warnings of the inputs, then the command's notes.
+ */
+void lob_session_print_notes(lob_session *s);
+
+/* What a person at a terminal wants to know in the end: what there is now, and how long it took. */
+void lob_session_print_finished(lob_session *s, double seconds);
+
+/* Draw the bar, or tell another program, a few times a second. */
+void lob_session_print_progress(lob_session *s, double done);
+
+/* Take the progress bar off the terminal. */
+void lob_session_clear_bar(lob_session *s);
+
+/* The host of the outermost session; NULL: that has the process for itself. */
+lob_host *lob_session_outermost(const lob_session *s);
+
+/*
+ * Flush standard output. Returns LOB_OK, also when its reader has gone, as `head` does when it has
+ * seen enough: what is printed from then on is lost, which is no error; or LOB_EIO.
+ */
+lob_status lob_stdout_end(lob_error *error);
+
 #endif

@@ -1,11 +1,8 @@
 /* Opening a session's GPU, in a thread of its own where inputs are read meanwhile. */
-#include "tools/session/session_device.h"
-
 #include "kernels/device/device_memory.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
 #include "tools/session/session.h"
-#include "tools/session/session_print.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* What a session prints: lines on stderr and the progress bar. */
-#include "tools/session/session_print.h"
+#include "tools/session/session.h"
 
 #include "tools/platform/process.h"
 #include "tools/session/host.h"

@@ -26,7 +26,7 @@ typedef struct lob_host lob_host;
 /* Who looks on while a command works: see tools/session/watcher.h. */
 typedef struct lob_watcher lob_watcher;
 
-/* A GPU that a thread opens: see tools/session/session_device.h. */
+/* A GPU that a thread opens: see tools/session/session_device.c. */
 typedef struct lob_opening lob_opening;
 
 enum { LOB_COMMAND_ROWS = 64 };
@@ -97,7 +97,7 @@ typedef struct {
 
 enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32, LOB_SESSION_AHEAD = 4 };
 
-/* An input that a thread reads before it is asked for: see tools/inout/ahead.h. */
+/* An input that a thread reads before it is asked for: see tools/inout/ahead.c. */
 typedef struct lob_ahead lob_ahead;
 
 /* The files of a path, opened for their checksums. */

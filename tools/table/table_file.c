@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
-#include "tools/session/session_print.h"
+#include "tools/session/session.h"
 #include "tools/table/terminal_table.h"
 #include "tools/text/number_text.h"
 

@@ -1,5 +1,5 @@
 /* Paths found by a pattern of the shell's. */
-#include "tools/text/find_paths.h"
+#include "tools/text/path.h"
 
 #include "io/platform.h"
 #include "tools/text/text.h"

@@ -5,6 +5,7 @@
 #include "volumes/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Does a path stand for a volume in a recipe's memory, as @smooth does? */
 static inline bool lob_is_stored_name(const char *path)
@@ -38,5 +39,21 @@ bool lob_make_folders(const char *path);
 
 /* Could lob_make_folders make them? It looks at the last one that is there. */
 bool lob_can_make_folders(const char *path);
+
+typedef struct {
+    char **paths;
+    size_t count;
+    bool refused;   /* a folder could not be read, so that paths may be missing */
+    bool no_memory; /* likewise */
+} lob_found;
+
+/*
+ * Add the paths that match a pattern, in the order of their bytes. `*`, `?` and `[...]` match as
+ * they do in a shell, thus no dot at a name's start, and a backslash makes them ordinary
+ * characters. `**` between slashes stands for any folders; a path may be found twice then.
+ */
+void lob_find_paths(lob_found *found, const char *pattern);
+
+void lob_found_free(lob_found *found);
 
 #endif

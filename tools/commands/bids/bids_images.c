@@ -1,8 +1,7 @@
 /* Finding images in a dataset, and the manifest of them. */
-#include "tools/commands/bids/bids_images.h"
+#include "tools/commands/bids/bids_path.h"
 
 #include "io/platform.h"
-#include "tools/text/find_paths.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 

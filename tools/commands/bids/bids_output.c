@@ -1,6 +1,4 @@
 /* Sidecars of label volumes in BIDS. */
-#include "tools/commands/bids/bids_output.h"
-
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/commands/bids/bids_path.h"

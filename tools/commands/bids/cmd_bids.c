@@ -1,9 +1,8 @@
 /* lobule bids: a BIDS App, which is a batch over the images of a dataset. */
 #include "io/file.h"
 #include "io/platform.h"
-#include "tools/commands/bids/bids_images.h"
+#include "tools/commands/bids/bids_path.h"
 #include "tools/commands/commands.h"
-#include "tools/text/arguments.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 

@@ -3,7 +3,7 @@
 #define LOB_CELLS_RECIPE_H
 
 #include "kernels/cells/cells.h"
-#include "tools/inout/stated_grid.h"
+#include "tools/inout/grid.h"
 
 /* The columns of the table of cells. */
 #define LOB_CELLS_COLUMNS "basic,diameter,elongation,sphericity,neighbours"

@@ -2,7 +2,6 @@
 #include "tools/commands/cells/cells_recipe.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
-#include "tools/inout/stated_grid.h"
 #include "tools/inout/volumes.h"
 #include "tools/table/region_table.h"
 #include "tools/table/table_file.h"

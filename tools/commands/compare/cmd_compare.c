@@ -2,7 +2,7 @@
 #include "kernels/levels/levels.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compare/compare_work.h"
-#include "tools/options/label_list.h"
+#include "tools/options/options.h"
 #include "tools/table/table_file.h"
 #include "tools/table/terminal_table.h"
 

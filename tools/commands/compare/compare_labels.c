@@ -2,7 +2,7 @@
 #include "tools/commands/compare/compare_work.h"
 
 #include "kernels/scores/overlaps.h"
-#include "tools/options/label_list.h"
+#include "tools/options/options.h"
 #include "tools/table/table_file.h"
 #include "tools/table/terminal_table.h"
 #include "volumes/labels.h"

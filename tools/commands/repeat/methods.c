@@ -1,5 +1,5 @@
 /* Commands in words, and the papers behind them. */
-#include "tools/commands/repeat/methods.h"
+#include "tools/commands/repeat/past_report.h"
 
 #include "tools/commands/repeat/methods_words.h"
 #include "tools/text/json_text.h"

@@ -1,10 +1,10 @@
 /* Giving the outputs of a job's lines other names. */
-#include "tools/commands/repeat/moved_outputs.h"
+#include "tools/commands/repeat/repetition.h"
 
 #include "io/io.h"
 #include "io/platform.h"
 #include "tools/commands/repeat/past_report.h"
-#include "tools/inout/outputs.h"
+#include "tools/inout/volumes.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
 #include "volumes/lists.h"

@@ -69,4 +69,8 @@ lob_status lob_past_report_lines(char **text, const lob_past_report *report, con
  * (it holds a control character). */
 lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, lob_error *error);
 
+/* Print to standard output: the program and its version; a sentence for each command with the
+ * options that were given and those that decide; the references of the algorithms used. */
+void lob_methods_print(const lob_past_report *report);
+
 #endif

@@ -2,7 +2,7 @@
 #include "tools/commands/segment/segment_sheet.h"
 #include "tools/commands/segment/segment_work.h"
 #include "tools/picture/mosaic.h"
-#include "tools/session/session_print.h"
+#include "tools/session/session.h"
 #include "tools/table/terminal_table.h"
 
 #include <math.h>
