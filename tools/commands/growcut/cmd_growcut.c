@@ -51,7 +51,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     lob_session_stage(s, "prepare", start_s);
     LOB_TRY(lob_growcut_check_seeds(s, w));
     LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image));
-    return lob_growcut_read_strength(s, w);
+    if (!set->seed_strength) return LOB_OK;
+    LOB_TRY(lob_grid_read(s, &w->strengths, set->seed_strength, &w->image, set->image));
+    return lob_growcut_take_strength(s, w, 0);
 }
 
 /* Allocate results on the grid of the image, or of a slab of it. */

@@ -104,14 +104,6 @@ lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_
     return st;
 }
 
-lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w)
-{
-    const char *const path = w->set.seed_strength;
-    if (!path) return LOB_OK;
-    LOB_TRY(lob_grid_read(s, &w->strengths, path, &w->image, w->set.image));
-    return lob_growcut_take_strength(s, w, 0);
-}
-
 /* Tasks tell each other of their first and last planes. */
 static lob_status pass_masks(lob_session *s, const lob_growcut_work *w)
 {

@@ -38,9 +38,6 @@ typedef struct {
  * limit, or is most likely the scan; then take names of --label-table. */
 lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w);
 
-/* Read --seed-strength, if it is given. */
-lob_status lob_growcut_read_strength(lob_session *s, lob_growcut_work *w);
-
 /* Take the strengths that w->strengths holds, from plane z of the image on. */
 lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_t z);
 
