@@ -1,6 +1,5 @@
 /* Completion of the program's arguments by bash, zsh and fish. */
 #include "tools/commands/commands.h"
-#include "tools/options/manual.h"
 #include "tools/program.h"
 
 #include <string.h>

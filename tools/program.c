@@ -2,7 +2,6 @@
 #include "tools/program.h"
 
 #include "tools/commands/commands.h"
-#include "tools/options/manual.h"
 #include "volumes/version.h"
 
 static const char summary[] = "cut medical volumes into labelled regions";

@@ -3,11 +3,8 @@
 #include "io/io.h"
 #include "tools/batch/batch.h"
 #include "tools/commands/commands.h"
-#include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
-#include "tools/text/json_text.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 #include "volumes/lists.h"
 
 #include <ctype.h>

@@ -1,7 +1,6 @@
 /* Threads that do the scans of a batch, and who may begin when. */
 #include "tools/batch/batch.h"
 #include "tools/platform/process.h"
-#include "tools/session/session.h"
 #include "volumes/clock.h"
 
 #include <pthread.h>

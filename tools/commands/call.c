@@ -3,13 +3,10 @@
 
 #include "io/platform.h"
 #include "tools/commands/bids/bids_path.h"
-#include "tools/inout/volumes.h"
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
-#include "tools/session/session.h"
-#include "tools/session/watcher.h"
 
 #include <stdlib.h>
 

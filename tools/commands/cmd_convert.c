@@ -2,7 +2,6 @@
 #include "io/formats.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/type_change.h"
-#include "tools/inout/grid.h"
 #include "tools/inout/slabs.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"

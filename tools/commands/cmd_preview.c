@@ -3,8 +3,6 @@
 #include "tools/commands/commands.h"
 #include "tools/inout/grid.h"
 #include "tools/options/options.h"
-#include "tools/picture/mosaic.h"
-#include "tools/picture/preview_picture.h"
 #include "tools/picture/viewer_page.h"
 #include "volumes/label_check.h"
 

@@ -1,6 +1,5 @@
 /* lobule run: the commands of a recipe, one after another in one process. */
 #include "tools/commands/commands.h"
-#include "tools/recipe/recipe.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"

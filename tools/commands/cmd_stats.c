@@ -1,7 +1,6 @@
 /* lobule stats: the table of a label volume's regions, with the intensities of an image. */
 #include "kernels/regions/regions_sum.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
 #include "tools/inout/slabs.h"
 #include "tools/table/region_list.h"
 #include "tools/table/table_file.h"

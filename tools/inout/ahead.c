@@ -1,7 +1,6 @@
 /* Reading inputs ahead, in threads of their own. */
 #include "tools/inout/volumes.h"
 
-#include "tools/session/session.h"
 #include "tools/session/watcher.h"
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "io/file.h"
 #include "io/formats.h"
 #include "io/platform.h"
-#include "tools/session/session.h"
 #include "tools/session/watcher.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"

@@ -4,7 +4,6 @@
 #include "io/platform.h"
 #include "tools/options/options.h"
 #include "tools/picture/colours.h"
-#include "tools/picture/mosaic.h"
 
 #include <float.h>
 #include <inttypes.h>

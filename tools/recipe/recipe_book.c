@@ -4,7 +4,6 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/platform/process.h"
-#include "tools/text/text.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>

@@ -2,8 +2,6 @@
 #include "tools/recipe/recipe_job.h"
 #include "tools/text/text.h"
 
-#include "tools/inout/volumes.h"
-
 #include <stdlib.h>
 #include <string.h>
 

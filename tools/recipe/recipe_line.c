@@ -1,9 +1,7 @@
 /* How the session of a recipe's line belongs to that of the recipe. */
 #include "tools/recipe/recipe_job.h"
 
-#include "tools/inout/volumes.h"
 #include "tools/report/report.h"
-#include "tools/session/session.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Volumes in a recipe's memory, and files that several of its lines read. */
 #include "io/format.h"
 #include "io/passing.h"
-#include "tools/inout/volumes.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/watcher.h"
 

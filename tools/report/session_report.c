@@ -4,7 +4,6 @@
 #include "tools/report/report.h"
 #include "tools/session/host.h"
 #include "tools/session/session.h"
-#include "tools/session/watcher.h"
 #include "tools/text/text.h"
 #include "volumes/version.h"
 

@@ -2,7 +2,6 @@
 #include "tools/text/page_text.h"
 
 #include "tools/text/json_text.h"
-#include "tools/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

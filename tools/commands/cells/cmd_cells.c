@@ -1,8 +1,6 @@
 /* lobule cells: from an image of cells or nuclei to a label for each. */
 #include "tools/commands/cells/cells_recipe.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
-#include "tools/inout/volumes.h"
 #include "tools/table/region_table.h"
 #include "tools/table/table_file.h"
 

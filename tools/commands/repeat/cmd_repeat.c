@@ -3,14 +3,10 @@
 #include "io/io.h"
 #include "io/platform.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/repeat/past_report.h"
 #include "tools/commands/repeat/repetition.h"
-#include "tools/inout/volumes.h"
 #include "tools/platform/process.h"
-#include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
 #include "tools/table/status_table.h"
-#include "tools/text/text.h"
 #include "volumes/version.h"
 
 #include <errno.h>

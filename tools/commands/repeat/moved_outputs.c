@@ -3,10 +3,8 @@
 
 #include "io/io.h"
 #include "io/platform.h"
-#include "tools/commands/repeat/past_report.h"
 #include "tools/inout/volumes.h"
 #include "tools/text/path.h"
-#include "tools/text/text.h"
 #include "volumes/lists.h"
 
 #include <errno.h>

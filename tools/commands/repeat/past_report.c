@@ -1,6 +1,5 @@
 /* Reading reports: a function of a buffer, because a report may come from anywhere. */
 #include "tools/commands/repeat/past_report.h"
-#include "tools/text/text.h"
 
 #include "io/file.h"
 #include "io/sha256.h"
