@@ -109,13 +109,16 @@ typedef struct {
     bool flat;        /* the box is a slice */
     bool median[3];   /* axes that the median goes along; none: there is none */
     bool thick;       /* slices are at least 2.5 times as far apart as voxels in them, and more than
-                         one and most of those of each label are drawn, across one axis alone:
-                         labels also grow slice by slice, and both results settle together
-                         (refine.h); there is no median, no coarser grid and no Gaussian of shares,
-                         and blur and edge do nothing */
-    double local; /* appearance.h; 0 but where slices are thick, or as far apart with strokes that
-                     fill areas; at least 3 have strokes, across one axis alone, and what is drawn
-                     is at most 25 mm away from other strokes, by half of its own */
+                         one is drawn, across one axis alone. A structure has strokes on 0.9 of the
+                         slices between its first and its last; each of several structures on 0.9 of
+                         those on which several labels have some: labels also grow slice by slice,
+                         and both results settle together (refine.h); there is no median, no coarser
+                         grid and no Gaussian of shares, and blur and edge do nothing */
+    bool absent;      /* where slices are thick, and 0.9 of all between the first and the last of
+                         each structure are drawn: on a slice that is drawn without it it is not */
+    double local; /* appearance.h; 0 but where labels are absent, or slices are as far apart with
+                     strokes that fill areas; at least 3 have strokes, across one axis alone, and
+                     what is drawn is at most 25 mm away from other strokes, by half of its own */
     double partial_volume; /* appearance.h; 0 but where slices are at least 2.5 times as far apart
                               as voxels in them and nothing is learnt nearby: such slices hold much
                               of what lies beside them, and borders that go through them at a slant

@@ -225,7 +225,7 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
     const lob_volume *const own = g->strokes;
     lob_strokes_places places;
-    const int absent_axis = j->plan->thick ? j->plan->axis : -1;
+    const int absent_axis = j->plan->absent ? j->plan->axis : -1;
     const bool walls = g->labels > 2;
     lob_status st = own == &j->strokes
                         ? lob_strokes_places_of(&places, &j->counted, own->data, own->type,

@@ -145,6 +145,51 @@ static bool are_far_apart(const lob_volume *image, int axis)
     return far;
 }
 
+/* The first and the last slice across an axis with strokes of structures from..to-1; of none 0 and
+ * -1. */
+static void find_extent(int64_t *first, int64_t *last, const lob_segment_plan *plan,
+                        const lob_strokes *strokes, int axis, int32_t from, int32_t to)
+{
+    bool any = false;
+    *first = 0;
+    *last = -1;
+    for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
+        bool held = false;
+        for (int32_t k = from; k < to; k++)
+            held = held || (voxels[k] > 0 && plan->labels[k] != plan->background);
+        if (held && !any) *first = s;
+        if (held) *last = s;
+        any = any || held;
+    }
+}
+
+/* Is each structure drawn on nearly all slices from its first to its last, or on nearly all of
+ * those on which several labels are? */
+static bool are_drawn(const lob_segment_plan *plan, const lob_strokes *strokes, bool all)
+{
+    int64_t drawn = 0, slices = 0, first, last;
+    for (int32_t k = 0; k < plan->count; k++) {
+        find_extent(&first, &last, plan, strokes, plan->axis, k, k + 1);
+        for (int64_t s = first; s <= last; s++) {
+            const bool several = lob_strokes_labels_in(strokes, plan->axis, s) > 1;
+            drawn += several && lob_strokes_in(strokes, plan->axis, s)[k] > 0;
+            slices += all || several;
+        }
+    }
+    return 10 * drawn >= 9 * slices;
+}
+
+/* Are slices far apart, and drawn as wholes, with all structures? Between slices without strokes
+ * outlines tell more of a structure that is alone. One slice does not say how many there are, and
+ * planes across other axes cross slices without drawing them. */
+static bool slices_are_thick(const lob_segment_plan *plan, int outlines, const lob_volume *image,
+                             const lob_strokes *strokes)
+{
+    return plan->options.smooth > 0 && are_far_apart(image, plan->axis) && outlines == 1 &&
+           plan->outlined > 1 && are_drawn(plan, strokes, plan->count == 2);
+}
+
 /* Is what was drawn wide enough, in voxels, for the median and the whole majority? And are strokes
  * near enough to each other to be learnt from nearby? */
 static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image, int outlines,
@@ -158,7 +203,7 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
     plan->thin = mm > 0 && voxels < smooth_width;
-    if ((plan->thick || (plan->areas && are_far_apart(image, plan->axis))) && outlines == 1 &&
+    if ((plan->absent || (plan->areas && are_far_apart(image, plan->axis))) && outlines == 1 &&
         plan->outlined >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm)
         plan->local = local_share;
     for (int a = 0; a < 3; a++)
@@ -194,43 +239,6 @@ static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds,
 
 /* ---- grids ---- */
 
-/* Slices across an axis from the first to the last with strokes of structures from..to-1. */
-static int64_t extent_of(const lob_segment_plan *plan, const lob_strokes *strokes, int axis,
-                         int32_t from, int32_t to)
-{
-    int64_t first = -1, last = -2;
-    for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++) {
-        const int64_t *const voxels = lob_strokes_in(strokes, axis, s);
-        bool held = false;
-        for (int32_t k = from; k < to; k++)
-            held = held || (voxels[k] > 0 && plan->labels[k] != plan->background);
-        if (held && first < 0) first = s;
-        if (held) last = s;
-    }
-    return last - first + 1;
-}
-
-/* Are slices far apart, and is each structure drawn on nearly all of its slices? Between slices
- * without strokes outlines tell more. One slice alone does not say how many there are, and planes
- * across other axes cross slices without drawing them. */
-static bool slices_are_thick(const lob_segment_plan *plan, int outlines, const lob_volume *image,
-                             const lob_strokes *strokes)
-{
-    const int axis = plan->axis;
-    int64_t drawn = 0, slices = 0;
-    if (!(plan->options.smooth > 0) || !are_far_apart(image, axis) || outlines != 1 ||
-        plan->outlined < 2)
-        return false;
-    for (int32_t k = 0; k < plan->count; k++) {
-        slices += extent_of(plan, strokes, axis, k, k + 1);
-        for (int64_t s = 0; s < lob_side(strokes->dims, axis); s++)
-            drawn += plan->labels[k] != plan->background &&
-                     lob_strokes_in(strokes, axis, s)[k] > 0 &&
-                     lob_strokes_labels_in(strokes, axis, s) > 1;
-    }
-    return 4 * drawn >= 3 * slices;
-}
-
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
 static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
                           const lob_strokes *strokes)
@@ -238,9 +246,11 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
     const double *const mm = image->geometry.spacing_mm;
     double longest = 0;
     if (plan->axis < 0 || plan->options.ends == 0) return plan->options.ends;
-    for (int a = 0; a < 3; a++)
-        if (a != plan->axis)
-            longest = fmax(longest, mm[a] * (double)extent_of(plan, strokes, a, 0, plan->count));
+    for (int a = 0; a < 3; a++) {
+        int64_t first, last;
+        find_extent(&first, &last, plan, strokes, a, 0, plan->count);
+        if (a != plan->axis) longest = fmax(longest, mm[a] * (double)(last - first + 1));
+    }
     const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
     const double beyond = fmax(beyond_slices * longest, beyond_mm) / (double)plan->slices;
     return fmax(plan->options.ends, beyond / all);
@@ -355,6 +365,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image,
     if (st == LOB_OK) st = find_outlines(&outlines, plan, strokes, error);
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
     plan->thick = st == LOB_OK && slices_are_thick(plan, outlines, image, strokes);
+    plan->absent = plan->thick && are_drawn(plan, strokes, true);
     if (st == LOB_OK) voxels = choose_box(plan, image, strokes);
     if (st == LOB_OK)
         st = look_at_width(plan, image, outlines, seeds, strokes, set, context->threads, error);

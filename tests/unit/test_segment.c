@@ -362,11 +362,14 @@ TEST(each_structure_is_drawn_on_its_slices_or_not)
 {
     static const struct {
         int every; /* slices from one with strokes of a structure to the next */
-        bool thick;
+        int apart; /* from the first of a structure to that of the next */
+        bool thick, absent;
     } cases[] = {
-        {1, true },
-        {2, false},
-        {4, false},
+        {1, 1, true,  true },
+        {2, 1, false, false}, /* others are drawn where it is not */
+        {4, 1, false, false},
+        {2, 2, true,  false}, /* on common slices, which are not all */
+        {3, 0, true,  false},
     };
     enum { SIDE = 20, STRUCTURES = 4, N = SIDE * SIDE * SIDE };
     static int16_t values[N];
@@ -380,7 +383,7 @@ TEST(each_structure_is_drawn_on_its_slices_or_not)
         lob_segment_plan plan;
         memset(strokes, 0, sizeof strokes);
         for (int k = 0; k < STRUCTURES; k++)
-            for (int z = 2 + k; z < 9; z += cases[c].every)
+            for (int z = 2 + k * cases[c].apart; z < 12; z += cases[c].every)
                 for (int x = 3; x < 15; x++) {
                     uint8_t *const row = strokes + (z * SIDE + x + k) * SIDE;
                     row[x] = (uint8_t)(1 + k);
@@ -389,6 +392,7 @@ TEST(each_structure_is_drawn_on_its_slices_or_not)
         assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
         assert_int_equal(plan.background, 1 + STRUCTURES);
         assert_int_equal(plan.thick, cases[c].thick);
+        assert_int_equal(plan.absent, cases[c].absent);
         assert_true(plan.options.shape == options.shape / STRUCTURES);
     }
 }

@@ -179,9 +179,9 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
            n, drawn, result, plan->background, g->smooth_mm, g->edge, walls(plan));
     if (second && plan->outvote) printf(" --first %s --plain @plain", outline(plan));
     if (plan->thick)
-        printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm "
-               "--absent %c",
-               n, n, g->settle, g->settle_mm, "xyz"[plan->axis]);
+        printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm", n, n,
+               g->settle, g->settle_mm);
+    if (plan->absent) printf(" --absent %c", "xyz"[plan->axis]);
     printf("\n");
 }
 
