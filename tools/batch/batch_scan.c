@@ -123,7 +123,6 @@ static bool lend(lob_session *s)
     lob_pool_device *const device = a->device = lob_pool_choose(&a->batch->pool);
     s->backend = device->backend;
     s->context.device = device->device;
-    s->device_is_busy = device->waiting > 1;
     snprintf(s->device_why, sizeof s->device_why, "%s", device->why);
     return true;
 }

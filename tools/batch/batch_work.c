@@ -161,9 +161,7 @@ static lob_status do_once(work *w, lob_batch_row *row, const lob_plan_scan *plan
 {
     lob_batch *const b = w->batch;
     const int all = b->session->context.threads;
-    /* What the others wait for is mostly a GPU, not a core: so those that begin later count. */
-    const int beside = b->pool.gpus > 0 ? 1 : w->running;
-    const int64_t left = b->summary.scans - w->begun + beside;
+    const int64_t left = b->summary.scans - w->begun + w->running;
     const int sharers = left < b->summary.jobs ? (int)left : b->summary.jobs;
     const int threads = all * units / (sharers < 1 ? 1 : sharers);
     pthread_mutex_unlock(&w->lock);

@@ -1,7 +1,6 @@
 /* How the session of a recipe's line belongs to that of the recipe. */
 #include "tools/recipe/recipe_job.h"
 
-#include "tools/report/report.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>
@@ -99,7 +98,6 @@ static bool lend(lob_session *s)
     s->backend = run->backend;
     s->context.device = run->context.device;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);
-    if (run->device_is_busy) lob_sums_compute(s); /* it would wait */
     return true;
 }
 

@@ -46,9 +46,6 @@ void lob_sums_belong(lob_session *s, const char *path, cJSON *file);
 typedef void lob_sum_fn(void *user, const char *file, const char *sha256);
 void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user);
 
-/* Compute those begun so far. */
-void lob_sums_compute(lob_session *s);
-
 /* Wait for those whose entry is in the report, and add them to it. */
 void lob_sums_end(lob_session *s);
 

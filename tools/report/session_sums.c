@@ -65,11 +65,6 @@ static void compute(lob_session *s, lob_session_sum *sum)
     lob_session_stage(s, "checksum", start_s);
 }
 
-void lob_sums_compute(lob_session *s)
-{
-    for (int i = 0; i < s->sums; i++) compute(s, &s->sum[i]);
-}
-
 static void add_sum(cJSON *file, const char *text)
 {
     if (*text) cJSON_AddStringToObject(file, "sha256", text);

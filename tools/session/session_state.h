@@ -149,7 +149,6 @@ struct lob_session {
     lob_opening *opening;       /* a thread that opens it; NULL: none */
     bool device_chosen;         /* and it is open, or the CPU serves */
     bool device_is_lent;        /* it is the recipe's */
-    bool device_is_busy;        /* and others were at work on it when it was lent */
     double cpu_s;               /* estimate of what was left to the CPU, of a recipe's lines too */
     lob_device_traffic start_traffic; /* of this thread when the session began */
     int64_t held, most_held;          /* bytes, of max_memory */
