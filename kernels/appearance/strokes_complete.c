@@ -32,13 +32,6 @@ typedef struct {
     int axis;
 } look;
 
-/* Is a row along x without strokes? Most are, and are not looked at voxel by voxel. */
-static bool is_row_empty(const look *k, const int64_t at[3])
-{
-    const lob_dims d = k->dims;
-    return lob_all_zero(k->seeds + (at[2] * d.ny + at[1]) * d.nx, (size_t)d.nx);
-}
-
 /* Are labels painted out on a slice? */
 static bool is_painted_out(const look *k, int64_t slice)
 {
@@ -47,15 +40,16 @@ static bool is_painted_out(const look *k, int64_t slice)
     int64_t at[3], strokes = 0, all = 0;
     bool square = false;
     at[k->axis] = slice;
-    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++) {
-        if (a == 0 && is_row_empty(k, at)) continue;
+    for (at[b] = 0; at[b] < lob_side(d, b); at[b]++)
         for (at[a] = 0; at[a] < lob_side(d, a); at[a]++) {
-            const uint8_t seed = k->seeds[(at[2] * d.ny + at[1]) * d.nx + at[0]];
+            const int64_t row = (at[2] * d.ny + at[1]) * d.nx;
+            if (a == 0) at[0] = lob_next_label(k->seeds, LOB_U8, row + at[0], row + d.nx) - row;
+            if (at[0] == d.nx) break;
+            const uint8_t seed = k->seeds[row + at[0]];
             if (seed == 0 || seed == k->background) continue;
             strokes++;
             square = square || lob_strokes_fill_square(k->seeds, LOB_U8, d, k->axis, at);
         }
-    }
     for (at[b] = 0; square && at[b] < lob_side(d, b); at[b]++)
         for (at[a] = 0; at[a] < lob_side(d, a); at[a]++) {
             const int64_t i = (at[2] * d.ny + at[1]) * d.nx + at[0];
