@@ -234,6 +234,8 @@ def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
     for row in rows.values():
         report = json.loads((tmp_path / "scans.batch" / row["report"]).read_text())
         assert str(report["outcome"]["exit_code"]) == row["exit_code"]
+        if row["scan"] in ("p2", "p3"):  # wrong as it is read: it is given no device
+            assert (row["device"], report["device"]["why"]) == ("", "no other was needed")
     regions = {row["scan"] for row in rows_of(tmp_path / "scans.batch/regions.tsv")}
     assert regions == {"p0", "p7", "p8"}
 
@@ -469,6 +471,16 @@ def test_refused_before_any_work(tmp_path, arguments, manifest, code, parts):
         pytest.skip("a GPU is here")
     assert_one_line(done, code, "lobule batch: ", *parts)
     assert outputs(tmp_path) == {} and not (tmp_path / "scans.batch/status.tsv").exists()
+
+
+def test_a_line_opens_a_device_of_its_own_before_it_reads(tmp_path):
+    path = save(scan_array(), tmp_path / "i.nii.gz")
+    words = ["components", "i.nii.gz", "-o", "o.nii", "--above", 100, "--device", "cuda:0"]
+    if lobule(*words, "--force", cwd=tmp_path).returncode != 69:
+        pytest.skip("a GPU is here")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    write_manifest(tmp_path, ["scan", "a"])
+    assert batch(tmp_path, "scans.tsv", "--device", "cpu", "--", *words).returncode == 69
 
 
 def test_several_devices_are_for_batches(folder):

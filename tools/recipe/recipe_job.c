@@ -156,9 +156,9 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
 {
     lob_session *const run = job->run;
     const int notes = cJSON_GetArraySize(run->notes);
-    const bool may_lack = strcmp(run->device.backend, "auto") == 0 || lob_session_is_in_batch(run);
     /* a device that is missing is found before any work; "auto" may do without, a batch has it */
-    if (run->device_wanted && !may_lack) LOB_TRY(lob_session_device(run));
+    if (run->device_wanted && strcmp(run->device.backend, "auto") != 0 && !run->host)
+        LOB_TRY(lob_session_device(run));
     const lob_status st = run_lines(job);
     if (st != LOB_ENOMEM || !job->store.has_kept) return st;
 

@@ -69,19 +69,13 @@ static lob_status note_file(lob_session *s, const lob_option *row, const char *p
     return LOB_OK;
 }
 
-static bool computes_where_recipe_does(const lob_session *s)
-{
-    const lob_device_choice *const a = &s->device, *const b = &s->host->outer->device;
-    return strcmp(a->backend, b->backend) == 0 && a->index == b->index && a->count <= 1;
-}
-
 /* Note the line's files, keep its memory within the recipe's. */
 static lob_status parsed(lob_session *s)
 {
     lob_session *const run = s->host->outer;
     if (run->max_memory > 0 && (s->max_memory == 0 || s->max_memory > run->max_memory))
         s->max_memory = run->max_memory;
-    if (s->command->voxel_ns > 0 && computes_where_recipe_does(s)) run->device_wanted = true;
+    if (s->command->voxel_ns > 0 && lob_device_is_recipes(s)) run->device_wanted = true;
     for (const lob_option *row = NULL; (row = lob_option_next(s->table, 2, row));) {
         const char *path;
         for (int k = 0; (path = lob_option_path(row, k)); k++) LOB_TRY(note_file(s, row, path));
@@ -94,7 +88,7 @@ static lob_status parsed(lob_session *s)
 static bool lend(lob_session *s)
 {
     lob_session *const run = s->host->outer;
-    if (!computes_where_recipe_does(s) || lob_session_device(run) != LOB_OK) return false;
+    if (!lob_device_is_recipes(s) || lob_session_device(run) != LOB_OK) return false;
     s->backend = run->backend;
     s->context.device = run->context.device;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);

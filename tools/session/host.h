@@ -27,7 +27,7 @@ struct lob_host {
     /* Lend backend, context.device and device_why. Returns false where the session is to open its
      * own. */
     bool (*lend)(lob_session *s);
-    /* The device, or the CPU, was at work for so long. */
+    /* The device, or the CPU, was at work for so long. Without `outer` it is there. */
     void (*worked)(lob_host *host, double seconds);
     /* Bytes that are held beside what the session holds, within its --max-memory. */
     int64_t (*held)(const lob_session *s);

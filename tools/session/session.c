@@ -143,9 +143,8 @@ void lob_session_computed(lob_session *s)
     const double wait = now.wait_s - before.wait_s;
     const double elapsed = lob_clock_s() - s->compute_s;
     lob_host *const host = lob_session_outermost(s);
-    const bool shares = host && host->worked;
-    if (shares) host->worked(host, s->context.device ? now.turns_s - before.turns_s : elapsed);
-    if (shares && s->context.device) lob_session_add(s, "wait", wait);
+    if (host) host->worked(host, s->context.device ? now.turns_s - before.turns_s : elapsed);
+    if (host && s->context.device) lob_session_add(s, "wait", wait);
     if (s->context.device) lob_session_add(s, "upload", upload);
     lob_session_add(s, "compute", elapsed - upload - download - wait);
     if (s->context.device) lob_session_add(s, "download", download);

@@ -53,7 +53,7 @@ int lob_session_devices(const lob_session *s);
  *
  * Between this and lob_session_device, which waits for it, backend and context.device must not be
  * used. A device that cannot be opened is an error before all others, whatever the inputs are.
- * Lines of a recipe open it at once. Of a batch, which has opened devices, a scan gets one when it
+ * Lines of a recipe open it at once. Of a batch's devices, which are open, a line gets one when it
  * asks: the first that has read its inputs gets the first that is free.
  */
 lob_status lob_session_device_begin(lob_session *s, int64_t voxels);
@@ -193,8 +193,8 @@ int lob_session_progress(void *session, double done);
 /* Is the backend of --device part of this program? Returns LOB_OK, LOB_EARG or LOB_EDEVICE. */
 lob_status lob_device_check(lob_session *s);
 
-/* Is it of a scan of a batch, which has opened devices? */
-bool lob_session_is_in_batch(const lob_session *s);
+/* Does --device of a line say the same as that of its recipe? */
+bool lob_device_is_recipes(const lob_session *s);
 
 /*
  * At the end of a command: wait for a GPU that is still being opened.

@@ -142,10 +142,10 @@ lob_status lob_session_device(lob_session *s)
     return st;
 }
 
-bool lob_session_is_in_batch(const lob_session *s)
+bool lob_device_is_recipes(const lob_session *s)
 {
-    const lob_host *const host = lob_session_outermost(s);
-    return host && host->worked;
+    const lob_device_choice *const a = &s->device, *const b = &s->host->outer->device;
+    return strcmp(a->backend, b->backend) == 0 && a->index == b->index && a->count <= 1;
 }
 
 /* The outermost session; NULL: one around this, or a batch, has chosen a device already. */
@@ -183,7 +183,8 @@ lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
 {
     lob_opening planned;
     if (s->device_chosen || only_plans(s)) return LOB_OK;
-    if (leave_to_cpu(s, voxels) || lob_session_is_in_batch(s)) return LOB_OK;
+    if (leave_to_cpu(s, voxels)) return LOB_OK;
+    if (lob_session_outermost(s) && lob_device_is_recipes(s)) return LOB_OK;
     if (s->host || !plan(s, &planned)) return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
     if (!o) return lob_session_device(s);
@@ -200,7 +201,7 @@ lob_status lob_device_check(lob_session *s)
 {
     char known[64] = "";
     s->backend = lob_backends[0];
-    snprintf(s->device_why, sizeof s->device_why, "no other is needed");
+    snprintf(s->device_why, sizeof s->device_why, "no other was needed");
     const bool everything = strcmp(s->device.backend, "all") == 0;
     const bool all = s->device.index == LOB_ALL_DEVICES,
                spreads = !s->host && (s->command->spreads || (s->command->shares && s->ranks));

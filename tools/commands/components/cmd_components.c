@@ -133,6 +133,7 @@ static lob_status components(lob_session *s, void *user)
         return lob_components_by_planes(s, set, memory);
     }
     const int64_t need = lob_components_bytes_needed(s, set);
+    if (lob_session_is_stored(s, set->image)) LOB_TRY(lob_session_device(s)); /* for its memory */
     if (!is_ample(s, need, memory)) s->reads_again = true;
     const bool fits = need >= 0 && need <= memory;
     const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
