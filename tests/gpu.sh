@@ -5,7 +5,7 @@
 #
 # Logs go to the folder LOGS; the last lines of each are printed. LOBULE_GPU_BUILD names the build
 # folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench command";
-# further ones are sweep and huge), LOBULE_GPU_ONLY the algorithms, separated by commas (default all of them).
+# huge is a further one), LOBULE_GPU_ONLY the algorithms, separated by commas (default all of them).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 PATH=$PATH:/usr/local/cuda/bin:/opt/cuda/bin # where the toolkit's own installer puts compute-sanitizer
@@ -66,7 +66,6 @@ for what in $steps; do
         # A volume of 147 MB as .nii.gz, from file to file on both devices: same bytes, time by stage.
         step command 40 env LOBULE_BIN="$(realpath "$build/tools/lobule")" python3 tests/bench/whole_command.py
         ;;
-    sweep) step sweep 100 "${check[@]}" --cases 50 --repeats 0 --sweep ;;
     huge) step huge 60 "${check[@]}" --cases 1 --first 1 --repeats 0 --bench --huge ;;
     *)
         printf 'gpu.sh: no step %s\n' "$what" >&2

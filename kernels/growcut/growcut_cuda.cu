@@ -24,7 +24,6 @@ typedef struct {
     int64_t first, sections; /* of this rank, and behind its last */
     lob_device_budget budget;
     lob_growcut_stats sums;
-    lob_growcut_counts counts;
     lob_error *error;
 } growcut_call;
 
@@ -194,7 +193,6 @@ static lob_status attempt(growcut_call *c, const section_tables *t, batch_result
 {
     *result = batch_result{};
     result->largest = t->largest;
-    result->counts = &c->counts;
     return grow_batch<K>(&c->batch, result, c->error);
 }
 
@@ -292,12 +290,10 @@ static lob_status grow_call(growcut_call *c, const lob_growcut_slab *slab)
 
 /* Grow a volume, or a slab of it. */
 static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *stats,
-                             lob_growcut_counts *counts, const lob_growcut_input *in,
-                             const lob_growcut_options *options, const lob_growcut_slab *slab,
-                             const lob_growcut_tuning *tuning, const lob_context *context,
+                             const lob_growcut_input *in, const lob_growcut_options *options,
+                             const lob_growcut_slab *slab, const lob_context *context,
                              lob_error *error)
 {
-    const lob_growcut_tuning usual = LOB_GROWCUT_TUNING;
     device_arrays arrays = {};
     growcut_call c = {};
     lob_device *device = context->device;
@@ -324,11 +320,9 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
     c.batch.in = in;
     c.batch.options = options;
     c.batch.arrays = &arrays;
-    c.batch.tuning = tuning ? tuning : &usual;
     c.batch.context = context;
     const lob_status st = grow_call(&c, slab);
     if (stats) *stats = c.sums;
-    if (counts) *counts = c.counts;
     LOB_TRY(st);
     LOB_TRY(lob_device_receive(device, travels, n, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
@@ -336,20 +330,11 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
 
 } /* namespace lob::growcut */
 
-lob_status lob_growcut_cuda_tuned(const lob_growcut_output *out, lob_growcut_stats *stats,
-                                  lob_growcut_counts *counts, const lob_growcut_input *in,
-                                  const lob_growcut_options *options,
-                                  const lob_growcut_tuning *tuning, const lob_context *context,
-                                  lob_error *error)
-{
-    return lob::growcut::grow_input(out, stats, counts, in, options, NULL, tuning, context, error);
-}
-
 lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
                             const lob_growcut_input *in, const lob_growcut_options *options,
                             const lob_context *context, lob_error *error)
 {
-    return lob_growcut_cuda_tuned(out, stats, NULL, in, options, NULL, context, error);
+    return lob::growcut::grow_input(out, stats, in, options, NULL, context, error);
 }
 
 lob_status lob_growcut_slabs_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
@@ -367,7 +352,7 @@ lob_status lob_growcut_slabs_cuda(const lob_growcut_output *out, lob_growcut_sta
     else if (lob_product(dims.nx, dims.ny, 1, 1) > INT32_MAX)
         st = lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
     else
-        st = lob::growcut::grow_input(out, stats, NULL, in, options, slab, NULL, context, error);
+        st = lob::growcut::grow_input(out, stats, in, options, slab, context, error);
     st = lob_error_end(error, st);
     return st == LOB_OK ? LOB_OK : lob_team_agree(slab->team, st, error);
 }

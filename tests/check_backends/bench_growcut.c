@@ -6,9 +6,9 @@
 #include "tests/check_backends/bench.h"
 #include "tests/check_backends/check.h"
 
+#include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/filters/filters.h"
-#include "kernels/growcut/gpu/growcut_tuning.h"
 #include "kernels/phantom/phantom_random.h"
 
 #include <cuda_runtime_api.h>
@@ -31,7 +31,6 @@ typedef struct {
 typedef struct {
     float ms;
     lob_growcut_stats stats;
-    lob_growcut_counts counts;
     int64_t wrong; /* voxels that differ from the CPU's */
     lob_status status;
     lob_error error;
@@ -183,20 +182,18 @@ static bool on_cpu(bench *b, const lob_growcut_options *options)
 }
 
 static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
-                        const lob_growcut_options *options, const lob_growcut_tuning *tuning)
+                        const lob_growcut_options *options)
 {
     cudaStream_t queue = lob_device_stream(b->context->device);
     must(cudaMemsetAsync(b->device_labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
     const lob_growcut_output out = {.labels = b->device_labels};
     bench_clock clock = bench_start(b->context);
-    t->status = lob_growcut_cuda_tuned(&out, &t->stats, &t->counts, in, options, tuning, b->context,
-                                       &t->error);
+    t->status = lob_growcut_cuda(&out, &t->stats, in, options, b->context, &t->error);
     return bench_stop_ms(&clock);
 }
 
 /* Run `times` times; the labels of the last run are compared with b->want. */
-static timing measure(bench *b, const lob_growcut_options *options,
-                      const lob_growcut_tuning *tuning, int times)
+static timing measure(bench *b, const lob_growcut_options *options, int times)
 {
     const int64_t voxels = lob_voxels(&b->image);
     const lob_volume image = bench_there(b->context, &b->image, b->device_image);
@@ -206,7 +203,7 @@ static timing measure(bench *b, const lob_growcut_options *options,
     timing t = {0};
     float ms[BENCH_MAX_TIMES];
     for (int i = -BENCH_WARM_UP; i < times; i++) {
-        const float one = timed_call(b, &t, &in, options, tuning);
+        const float one = timed_call(b, &t, &in, options);
         if (t.status != LOB_OK) {
             printf("%s: %s\n", b->name, t.error.text);
             return t;
@@ -219,25 +216,22 @@ static timing measure(bench *b, const lob_growcut_options *options,
     return t;
 }
 
-static void print_row(const bench *b, const char *rule, const timing *t, float around_ms)
+static void print_row(const bench *b, const char *rule, const timing *t)
 {
     const double voxels = (double)lob_voxels(&b->image);
     const double bytes =
         voxels * (2.0 * b->image.channels + 2.0); /* image, seeds and labels once */
     const double rate = bytes / (t->ms * 1e-3);
-    printf("%-16s %-9s %9.2f %6.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name,
-           rule, t->ms, around_ms, rate / 1e9, 100 * rate / b->copy,
-           (double)t->stats.working_bytes / voxels, (long long)t->counts.sweeps,
-           (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.expanded / voxels,
+    printf("%-16s %-9s %9.2f %8.1f %6.2f %6.2f  %s %016llx\n", b->name, rule, t->ms, rate / 1e9,
+           100 * rate / b->copy, (double)t->stats.working_bytes / voxels,
            t->wrong ? "DIFFERS" : "same",
            (unsigned long long)bench_hash(b->got, lob_voxels(&b->image)));
 }
 
 static void print_head(const char *title)
 {
-    printf("\n%s\n%-16s %-9s %9s %6s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n",
-           title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "sweeps", "vis/til",
-           "exp/vox");
+    printf("\n%s\n%-16s %-9s %9s %8s %6s %6s  labels as the CPU's, their hash\n", title, "volume",
+           "rule", "ms", "GB/s", "% copy", "B/vox");
 }
 
 static const char *const rule_name[] = {"strength", "distance", "flood"};
@@ -252,11 +246,8 @@ static int three_rules(bench *b, int slice_axis, int times)
         o.slice_axis = slice_axis;
         o.neighbours = slice_axis < 0 ? 26 : 8;
         if (!on_cpu(b, &o)) return 1;
-        lob_growcut_tuning one_sweep = LOB_GROWCUT_TUNING;
-        one_sweep.max_sweeps = 1;
-        const timing around = measure(b, &o, &one_sweep, times);
-        const timing t = measure(b, &o, NULL, times); /* last: its labels are hashed */
-        if (t.status == LOB_OK) print_row(b, rule_name[rule], &t, around.ms);
+        const timing t = measure(b, &o, times);
+        if (t.status == LOB_OK) print_row(b, rule_name[rule], &t);
         failures += t.status != LOB_OK || t.wrong != 0;
     }
     return failures;
@@ -295,41 +286,6 @@ static int bench_volumes(const lob_context *context, const bench_options *o, dou
     return failures;
 }
 
-static void print_schedules(const char *name)
-{
-    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, expansions per voxel\n",
-           name);
-}
-
-/* One row of a table of schedules; returns 1 where it fails or the labels differ. */
-static int try_schedule(bench *b, const lob_growcut_options *options,
-                        const lob_growcut_tuning *tuning, int times)
-{
-    const timing t = measure(b, options, tuning, times);
-    if (t.status != LOB_OK) return 1;
-    printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning->window_steps, tuning->max_turns,
-           tuning->warps, tuning->adapt, t.ms, (long long)t.counts.sweeps,
-           (double)t.counts.visits / (double)t.counts.tiles,
-           (double)t.counts.expanded / (double)lob_voxels(&b->image), t.wrong ? " DIFFERS" : "");
-    return t.wrong != 0;
-}
-
-/* A flood by schedules: b->want holds its labels. */
-static int sweep_flood(bench *b, const lob_growcut_options *options, int times)
-{
-    static const int warps[] = {24, 16, 8};
-    int failures = 0;
-    print_schedules(b->name);
-    for (size_t i = 0; i < sizeof warps / sizeof *warps; i++)
-        for (int adapt = 0; adapt < 2; adapt++) {
-            lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
-            tuning.warps = warps[i];
-            tuning.adapt = adapt;
-            failures += try_schedule(b, options, &tuning, times);
-        }
-    return failures;
-}
-
 /* Watershed by flooding from many seeds. */
 static int bench_flood(const lob_context *context, const bench_options *o, double copy)
 {
@@ -345,50 +301,10 @@ static int bench_flood(const lob_context *context, const bench_options *o, doubl
         options.rule = LOB_RULE_FLOOD;
         options.neighbours = neighbours;
         if (!on_cpu(&b, &options)) return failures + 1;
-        lob_growcut_tuning one_sweep = LOB_GROWCUT_TUNING;
-        one_sweep.max_sweeps = 1;
-        const timing around = measure(&b, &options, &one_sweep, o->times);
-        const timing t = measure(&b, &options, NULL, o->times);
-        if (t.status == LOB_OK) print_row(&b, neighbours == 6 ? "6" : "26", &t, around.ms);
+        const timing t = measure(&b, &options, o->times);
+        if (t.status == LOB_OK) print_row(&b, neighbours == 6 ? "6" : "26", &t);
         failures += t.status != LOB_OK || t.wrong != 0;
-        if (o->sweep) failures += sweep_flood(&b, &options, o->times);
     }
-    bench_free(&b);
-    return failures;
-}
-
-static int sweep_one(bench *b, int slice_axis, int times)
-{
-    static const double steps[] = {2, 5, 10, 15, 20, 30, 60};
-    static const int caps[] = {0, 16, 32}, warps[] = {28, 24, 20};
-    int failures = 0;
-    lob_growcut_options o = lob_growcut_defaults();
-    o.slice_axis = slice_axis;
-    o.neighbours = slice_axis < 0 ? 26 : 8;
-    if (!on_cpu(b, &o)) return 1;
-    print_schedules(b->name);
-    for (int s = 0; s < 7; s++)
-        for (int k = 0; k < 6; k++) {
-            lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
-            tuning.window_steps = steps[s];
-            tuning.adapt = k != 5;
-            tuning.max_turns = k < 3 ? caps[k] : 0;
-            tuning.warps = k == 3 || k == 4 ? warps[k - 2] : 0;
-            failures += try_schedule(b, &o, &tuning, times);
-        }
-    return failures;
-}
-
-static int bench_sweep(const lob_context *context, const bench_options *o, double copy)
-{
-    bench b = {.context = context, .name = "abdomen", .copy = copy};
-    if (!phantom(&b, o->dims, BENCH_NOISE_PERCENT, 1)) return 1;
-    send(&b);
-    int failures = sweep_one(&b, -1, 3);
-    b.name = "abdomen slices";
-    seed_slices(&b);
-    bench_upload(b.device_seeds, b.seeds.data, (size_t)lob_voxels(&b.seeds));
-    failures += sweep_one(&b, 2, 3);
     bench_free(&b);
     return failures;
 }
@@ -404,8 +320,8 @@ static int bench_flat(const lob_context *context, const bench_options *o)
     int failures = 0;
     printf(
         "\n2D, 3 channels of 12 bits, 8 neighbours, strength rule; errors in per cent of pixels\n"
-        "%6s %10s %8s %10s %8s",
-        "MP", "exact ms", "sweeps", "alphamax", "error");
+        "%6s %10s %10s %8s",
+        "MP", "exact ms", "alphamax", "error");
     for (int i = 0; i < STOPS; i++) printf("   --rounds %5d    error", rounds[i]);
     printf("\n");
     for (int mp = 1; mp <= 64; mp *= 2) {
@@ -419,17 +335,16 @@ static int bench_flat(const lob_context *context, const bench_options *o)
         options.slice_axis = 2;
         options.neighbours = 8;
         if (!on_cpu(&b, &options)) return failures + 1;
-        const timing exact = measure(&b, &options, NULL, o->times);
+        const timing exact = measure(&b, &options, o->times);
         failures += exact.status != LOB_OK || exact.wrong != 0;
         options.norm = LOB_NORM_ALPHAMAX;
-        const timing norm = measure(&b, &options, NULL, o->times);
+        const timing norm = measure(&b, &options, o->times);
         options.norm = LOB_NORM_L2;
         failures += norm.status != LOB_OK;
-        printf("%6d %10.3f %8lld %10.3f %8.3f", mp, exact.ms, (long long)exact.counts.sweeps,
-               norm.ms, percent * (double)norm.wrong);
+        printf("%6d %10.3f %10.3f %8.3f", mp, exact.ms, norm.ms, percent * (double)norm.wrong);
         for (int i = 0; i < STOPS; i++) {
             options.rounds = rounds[i];
-            const timing stopped = measure(&b, &options, NULL, o->times < FEW ? o->times : FEW);
+            const timing stopped = measure(&b, &options, o->times < FEW ? o->times : FEW);
             printf("   %14.3f %8.3f%s", stopped.ms, percent * (double)stopped.wrong,
                    stopped.stats.fixed_point ? "*" : " ");
             /* At the fixed point there is nothing left to be wrong about. */
@@ -449,6 +364,5 @@ int bench_growcut(const lob_context *context, const bench_options *options)
     if (options->volumes) failures += bench_volumes(context, options, copy);
     if (options->flood) failures += bench_flood(context, options, copy);
     if (options->flat) failures += bench_flat(context, options);
-    if (options->sweep && !options->flood) failures += bench_sweep(context, options, copy);
     return failures;
 }

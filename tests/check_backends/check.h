@@ -9,10 +9,10 @@ enum { BENCH_MAX_TIMES = 101 };
 
 /* A benchmark prints those of these suites that it has. */
 typedef struct {
-    bool volumes, sweep, flat, flood, huge; /* which suites */
-    lob_dims dims;                          /* of the volumes */
-    int times;                              /* that the median is taken of, 1..BENCH_MAX_TIMES */
-    const char *volume;                     /* only volumes whose names hold this; NULL: all */
+    bool volumes, flat, flood, huge; /* which suites */
+    lob_dims dims;                   /* of the volumes */
+    int times;                       /* that the median is taken of, 1..BENCH_MAX_TIMES */
+    const char *volume;              /* only volumes whose names hold this; NULL: all */
     const char *keep;  /* folder for volumes and times, for programs to compare with */
     const char *ranks; /* "0,1": GPUs whose ranks share a volume; NULL: no such suite */
     const char *only;  /* of these, algorithms whose names it holds; NULL: all, and letters */

@@ -56,21 +56,19 @@ typedef struct {
 
 static int usage(void)
 {
-    fputs(
-        "usage: check_backends [--only NAME,NAME] [--device cuda:N] [--cases N] [--first N]\n"
-        "                      [--repeats N] [--threads N] [--bench] [--sweep] [--flat] [--flood]\n"
-        "                      [--size NX NY NZ] [--times N] [--huge] [--keep FOLDER] [--volume "
-        "TEXT]\n"
-        "                      [--ranks N,N]\n"
-        "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
-        "  --flat    2D images: of 1 to 64 megapixels for growcut, of papers for supervoxels\n"
-        "  --flood   growcut: the watershed of a smooth field, 6 and 26 neighbours;\n"
-        "            with --sweep also by schedules\n"
-        "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
-        "  --volume  only those volumes of --bench whose names hold the text\n"
-        "  --ranks   only times of a volume that ranks on these GPUs share, all or --only these\n"
-        "algorithms, all of them without --only:",
-        stderr);
+    fputs("usage: check_backends [--only NAME,NAME] [--device cuda:N] [--cases N] [--first N]\n"
+          "                      [--repeats N] [--threads N] [--bench] [--flat] [--flood]\n"
+          "                      [--size NX NY NZ] [--times N] [--huge] [--keep FOLDER] [--volume "
+          "TEXT]\n"
+          "                      [--ranks N,N]\n"
+          "  --bench   time the volumes after checking them\n"
+          "  --flat    2D images: of 1 to 64 megapixels for growcut, of papers for supervoxels\n"
+          "  --flood   growcut: the watershed of a smooth field, 6 and 26 neighbours\n"
+          "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
+          "  --volume  only those volumes of --bench whose names hold the text\n"
+          "  --ranks   only times of a volume that ranks on these GPUs share, all or --only these\n"
+          "algorithms, all of them without --only:",
+          stderr);
     for (int i = 0; i < ALGORITHMS; i++) fprintf(stderr, " %s", algorithms[i].name);
     fputc('\n', stderr);
     return 64;
@@ -100,8 +98,6 @@ static bool parse(choices *c, int argc, char **argv)
         const int left = argc - i - 1;
         if (strcmp(name, "--bench") == 0)
             c->benches = c->bench.volumes = true;
-        else if (strcmp(name, "--sweep") == 0)
-            c->benches = c->bench.sweep = true;
         else if (strcmp(name, "--flat") == 0)
             c->benches = c->bench.flat = true;
         else if (strcmp(name, "--flood") == 0)

@@ -86,23 +86,20 @@ static __device__ void give_all(const grow_params<K> &g, block_shared<K, S> *b, 
     grow_counters *const counters = g.counters;
     const bool first = threadIdx.x == 0;
     const uint32_t enough = (uint32_t)((float)warps * UNDER_WAY);
-    uint32_t windows = 0;
     K end = 0;
     for (bool more = true; more;) {
         if (first) {
             const uint32_t under_way = b->count - *(volatile uint32_t *)&counters->ended;
             const K lowest = b->min_priority;
-            const bool last = windows == g.max_sweeps;
             memory_fence(); /* the end of visits before the priorities that they left */
-            if (under_way < enough && lowest != keys<K>::none && !last) {
+            if (under_way < enough && lowest != keys<K>::none) {
                 end = (K)(lowest + width) < lowest ? keys<K>::none : (K)(lowest + width);
                 *(volatile u64 *)&counters->end = end;
-                windows++;
             }
             b->lowest_priority = end;
             b->min_priority = keys<K>::none;
             b->idle = under_way == 0;
-            b->stop = b->idle && last;
+            b->stop = 0;
             if (g.mailbox) {
                 g.mailbox->done = *(volatile u64 *)&counters->reached;
                 if (g.mailbox->stop) b->stop = 1;
@@ -119,7 +116,6 @@ static __device__ void give_all(const grow_params<K> &g, block_shared<K, S> *b, 
     }
     if (!first) return;
     for (uint32_t i = 0; i < warps; i++) give(g.ring, b->count + i, NO_MORE);
-    counters->sweeps = windows;
 }
 
 /* Visit tiles until there are no more. */
@@ -128,7 +124,6 @@ static __device__ void visit_all(const grow_params<K> &g, block_shared<K, S> *b,
                                  warp_shared<K, S> *w, uint32_t lane)
 {
     grow_counters *const counters = g.counters;
-    visit_counts mine = {0, 0};
     for (;;) {
         uint32_t entry = 0;
         K end = 0;
@@ -140,7 +135,7 @@ static __device__ void visit_all(const grow_params<K> &g, block_shared<K, S> *b,
         entry = __shfl_sync(ALL_LANES, entry, 0);
         end = __shfl_sync(ALL_LANES, end, 0);
         if (entry == NO_MORE) break;
-        visit<K, S, N, L>(g, b, table, w, entry - 1, end, lane, &mine);
+        visit<K, S, N, L>(g, b, table, w, entry - 1, end, lane);
         memory_fence(); /* priorities before the end of the visit */
         __syncwarp();
         if (lane != 0) continue;
@@ -148,9 +143,6 @@ static __device__ void visit_all(const grow_params<K> &g, block_shared<K, S> *b,
         if (reached) atomicAdd(&counters->reached, (u64)reached);
         atomicAdd(&counters->ended, 1u);
     }
-    if (lane != 0) return;
-    atomicAdd(&counters->visits, (u64)mine.visits);
-    atomicAdd(&counters->expanded, mine.expanded);
 }
 
 } /* namespace lob::growcut */

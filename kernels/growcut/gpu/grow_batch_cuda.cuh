@@ -38,13 +38,8 @@ static lob_status run_pass(grow_state<K> *state, bool reversed, double from, dou
              : state->batch->options->rounds ? grow_rounds<K, S>(state)
                                              : grow_tiles<K, S>(state)));
     LOB_TRY(launch(state, write_kernel<K, S>, "writing labels", g->cells, *g));
-    LOB_TRY(lob_device_download(device, state->counters, counters, counters_bytes(state->batch),
-                                error));
-    lob_growcut_counts *counts = state->result->counts;
-    counts->sweeps += (int64_t)state->counters->sweeps;
-    counts->visits += (int64_t)state->counters->visits;
-    counts->expanded += (int64_t)state->counters->expanded;
-    return LOB_OK;
+    return lob_device_download(device, state->counters, counters, counters_bytes(state->batch),
+                               error);
 }
 
 template <typename K, typename S> static lob_status run_passes(grow_state<K> *state)
@@ -54,11 +49,11 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
     batch_result *result = state->result;
     const double share = batch->arrays->tie ? 0.5 : 1.0;
     LOB_TRY((run_pass<K, S>(state, false, 0.0, share)));
-    const int64_t asked = batch->options->rounds, changing = (int64_t)counters->sweeps;
+    const int64_t asked = batch->options->rounds, changing = (int64_t)counters->rounds;
     result->stats.seeds = (int64_t)counters->seeds;
     result->stats.seeds_outside = (int64_t)counters->outside;
     result->stats.reached = (int64_t)counters->labelled;
-    result->stats.fixed_point = asked ? changing <= asked : batch->tuning->max_sweeps == 0;
+    result->stats.fixed_point = !asked || changing <= asked;
     result->stats.rounds = changing < asked ? changing : asked;
     memcpy(result->largest, state->largest, (size_t)batch->sections * sizeof *state->largest);
     if (state->g.flood)
@@ -82,7 +77,6 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
 template <typename K> static void describe(grow_state<K> *state)
 {
     const section_batch *batch = state->batch;
-    const lob_growcut_tuning *tuning = batch->tuning;
     grow_params<K> *g = &state->g;
     g->image = batch->image;
     g->view = batch->view;
@@ -101,13 +95,7 @@ template <typename K> static void describe(grow_state<K> *state)
     g->penalty = batch->options->penalty > 0;
     g->mailbox = batch->context->progress ? lob_device_mailbox_of(batch->device) : NULL;
     /* Several channels take longer to compare: cells make offers less often in a narrow window. */
-    g->window_steps = tuning->window_steps / (layout_of(batch) == PACKED ? 10 : 1);
-    g->window_levels = tuning->window_levels;
-    g->max_sweeps = tuning->max_sweeps > 0 && tuning->max_sweeps < UINT32_MAX
-                        ? (uint32_t)tuning->max_sweeps
-                        : UINT32_MAX;
-    g->max_turns = tuning->max_turns > 0 ? (uint32_t)tuning->max_turns : UINT32_MAX;
-    g->adapt = tuning->adapt;
+    g->window_steps = layout_of(batch) == PACKED ? 3 : 30;
     g->own_first = batch->slab ? (uint32_t)batch->slab->first : 0;
     g->own_count = batch->slab ? (uint32_t)(batch->slab->end - batch->slab->first) : UINT32_MAX;
 }
@@ -123,7 +111,6 @@ template <typename K> static lob_status prepare(grow_state<K> *state)
     LOB_TRY(lob_device_budget_take(batch->budget, LOB_DEVICE_WORK, bytes, &block, state->error));
     lay_out(state, block);
     state->result->stats.working_bytes = bytes;
-    state->result->counts->tiles += state->g.tiles;
     LOB_TRY(lob_device_upload(batch->device, (void *)state->g.sections, state->sections,
                               batch->sections * (int64_t)sizeof *state->sections, state->error));
     return make_tables(state);

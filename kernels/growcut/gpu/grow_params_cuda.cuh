@@ -101,9 +101,7 @@ typedef struct {
     uint32_t arrived;    /* of grid_barrier */
     uint32_t stop;
     u64 reached;                /* voxels that have a path */
-    u64 sweeps;                 /* over the tiles, or windows; of the automaton, the last round that
-                                   changed a key */
-    u64 visits, expanded;       /* tiles visited, cells that made offers */
+    u64 rounds;                 /* the automaton's last that changed a key */
     u64 seeds, outside;         /* seed voxels on data, and not on data */
     u64 step_sum, step_samples; /* units of sampled steps, and how many */
     u64 labelled, ties;         /* voxels */
@@ -152,9 +150,7 @@ template <typename K> struct grow_params {
     grow_counters *counters;
     lob_device_mailbox *mailbox; /* NULL: progress is not reported */
 
-    double window_steps, window_levels; /* width of the cost window: lob_growcut_tuning */
-    uint32_t max_sweeps, max_turns;
-    bool adapt;            /* widen the window while warps are idle */
+    double window_steps;   /* width of the cost window: steps of sampled mean cost, and one level */
     uint32_t table_shared; /* weights at the table's start that blocks hold in shared memory */
     uint32_t warp_bytes;   /* of shared memory */
 };

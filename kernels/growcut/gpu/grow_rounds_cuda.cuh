@@ -56,7 +56,7 @@ static __device__ inline bool changed_nearby(const grow_params<K> &g, const posi
 
 static __device__ inline void note_round(grow_counters *counters, uint32_t number)
 {
-    if (__ldcg(&counters->sweeps) < number) atomicMax(&counters->sweeps, (u64)number);
+    if (__ldcg(&counters->rounds) < number) atomicMax(&counters->rounds, (u64)number);
 }
 
 template <typename K, typename S>
@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
     const grow_params<K> &g = r.g;
     uint32_t reached = 0;
     /* When nothing changed in the round before, no block raises the number in this one. */
-    if (r.number > 2 && __ldcg(&g.counters->sweeps) + 1 < r.number) return;
+    if (r.number > 2 && __ldcg(&g.counters->rounds) + 1 < r.number) return;
     FOR_TILES(g)
     {
         const position corner = corner_of<S>(g, tile);
@@ -114,7 +114,7 @@ static lob_status run_round(grow_state<K> *state, uint32_t number, bool swap)
 
 /*
  * As many rounds as are asked for, and one more to find out whether it would change anything.
- * Afterwards the counters' sweeps is the last round that changed, or would have changed, a key.
+ * Afterwards the counters' rounds is the last that changed, or would have changed, a key.
  */
 template <typename K, typename S> static lob_status grow_rounds(grow_state<K> *state)
 {
@@ -135,7 +135,7 @@ template <typename K, typename S> static lob_status grow_rounds(grow_state<K> *s
         LOB_TRY(lob_device_download(device, state->counters, g->counters, sizeof *state->counters,
                                     error));
         if (report_progress(state, state->counters->reached)) return LOB_ECANCEL;
-    } while (round < last && state->counters->sweeps == round);
+    } while (round < last && state->counters->rounds == round);
     return LOB_OK;
 }
 

@@ -79,8 +79,8 @@ static __device__ void select_tiles(const grow_params<K> &g, block_shared<K, S> 
 }
 
 /*
- * The cost window's width: window_steps of the mean step sampled, and window_levels. A flood begins
- * with all costs: its costs say little about how far apart cells are, and the number of tiles that
+ * The cost window's width: window_steps of the mean step sampled, and a level. A flood begins with
+ * all costs: its costs say little about how far apart cells are, and the number of tiles that
  * wait soon sets the width.
  */
 template <typename K> static __device__ K window_width(const grow_params<K> &g)
@@ -88,7 +88,7 @@ template <typename K> static __device__ K window_width(const grow_params<K> &g)
     if (g.flood) return keys<K>::end / 2;
     const double n = (double)__ldcg(&g.counters->step_samples);
     const double mean = n > 0 ? (double)__ldcg(&g.counters->step_sum) / n : 0;
-    const double units = g.window_steps * mean + g.window_levels * g.sections[0].unit;
+    const double units = g.window_steps * mean + g.sections[0].unit;
     const int shift = g.sections[0].cost_shift;
     const double max_units = (double)(keys<K>::end >> 6 >> shift);
     const K whole = (K)(units < max_units ? units : max_units);
@@ -119,7 +119,6 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     const uint32_t warps = gridDim.x * (blockDim.x / WARP);
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
     grow_counters *counters = g.counters;
-    visit_counts mine = {0, 0};
     uint32_t passed = 0, sweep = 0;
 
     fill_block_shared(g, b, table);
@@ -127,7 +126,7 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     K window = narrow;
     select_tiles(g, b, (K)0, 0, lane);
     wait_for_grid(g, b, &passed, 0, 0);
-    while (b->lowest_priority != keys<K>::none && !b->stop && sweep < g.max_sweeps) {
+    while (b->lowest_priority != keys<K>::none && !b->stop) {
         const int slot = (int)(sweep % 3), next_slot = (slot + 1) % 3;
         const K end = (K)(b->lowest_priority + window) < b->lowest_priority
                           ? keys<K>::none
@@ -145,23 +144,18 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
                              : 0; /* ready when the visit ends */
             const uint32_t t = __ldcg(&g.tile_list[i]);
             if constexpr (FLOOD)
-                visit_flood<K, S, N>(g, b, (flood_shared<K, S> *)w, t, lane, &mine);
+                visit_flood<K, S, N>(g, b, (flood_shared<K, S> *)w, t, lane);
             else
-                visit<K, S, N, L>(g, b, table, (warp_shared<K, S> *)w, t, end, lane, &mine);
+                visit<K, S, N, L>(g, b, table, (warp_shared<K, S> *)w, t, end, lane);
         }
         if (first && g.mailbox) {
             g.mailbox->done = *(volatile u64 *)&counters->reached;
             if (g.mailbox->stop) counters->stop = 1;
         }
         wait_for_grid(g, b, &passed, next_slot, slot);
-        if (g.adapt) window = next_window(g, window, narrow, count, warps);
+        window = next_window(g, window, narrow, count, warps);
         sweep++;
     }
-    if (lane == 0) {
-        atomicAdd(&counters->visits, (u64)mine.visits);
-        atomicAdd(&counters->expanded, mine.expanded);
-    }
-    if (first) counters->sweeps = sweep;
 }
 
 /* The same without sweeps. */
@@ -258,7 +252,6 @@ static int share_memory(grow_state<K> *state, size_t *shared_bytes)
     const int64_t common = (int64_t)(block_bytes<K, S>() + g->table_shared * sizeof(K));
     int64_t warps = (capacity - common) / g->warp_bytes;
     if (warps > max_warps<S>()) warps = max_warps<S>();
-    if (batch->tuning->warps && warps > batch->tuning->warps) warps = batch->tuning->warps;
     *shared_bytes = (size_t)(common + (warps < 1 ? 1 : warps) * g->warp_bytes);
     return warps < 1 ? 0 : (int)warps;
 }

@@ -35,7 +35,6 @@
 #define LOB_SECTION_BATCH_CUDA_CUH
 
 #include "kernels/device/grid.cuh"
-#include "kernels/growcut/gpu/growcut_tuning.h"
 #include "kernels/growcut/growcut_rule.h"
 #include "kernels/growcut/growcut_slabs.h"
 #include "kernels/levels/levels_cuda.cuh"
@@ -61,7 +60,6 @@ typedef struct {
     const lob_growcut_input *in;
     const lob_growcut_options *options;
     const device_arrays *arrays;
-    const lob_growcut_tuning *tuning;
     const lob_growcut_slab *slab; /* of all sections, across the view's z, or, if flat, its y; NULL:
                                      they have no seams */
     const lob_context *context;
@@ -75,10 +73,9 @@ typedef struct {
 } section_batch;
 
 typedef struct {
-    lob_growcut_stats stats;    /* without those of levels and costs */
-    uint64_t *largest;          /* of each section: the largest cost, in units */
-    bool overflow;              /* a path's cost did not fit the key */
-    lob_growcut_counts *counts; /* in/out */
+    lob_growcut_stats stats; /* without those of levels and costs */
+    uint64_t *largest;       /* of each section: the largest cost, in units */
+    bool overflow;           /* a path's cost did not fit the key */
 } batch_result;
 
 /* Bytes of working memory with keys of type K, without the rules' tables. */

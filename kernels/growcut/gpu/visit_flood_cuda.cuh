@@ -157,12 +157,11 @@ static __device__ inline bool flood_one_line(flood_shared<K, S> *w, const flood_
 }
 
 /* Along all lines of one axis after the other, until no key changes: then each was found from its
- * neighbours' keys of now. Returns how many times. */
+ * neighbours' keys of now. */
 template <typename K, typename S, int N>
-static __device__ inline uint32_t flood_tile(flood_shared<K, S> *w, const flood_rule<K> &rule,
-                                             uint32_t lane)
+static __device__ inline void flood_tile(flood_shared<K, S> *w, const flood_rule<K> &rule,
+                                         uint32_t lane)
 {
-    uint32_t times = 0;
     int axis = flood_lines<S>::axes - 1;
     bool changed = true;
     while (changed) {
@@ -172,9 +171,7 @@ static __device__ inline uint32_t flood_tile(flood_shared<K, S> *w, const flood_
             changed |= flood_one_line<K, S, N>(w, rule, line_of<S>(axis, i, (int)lane));
         changed = __any_sync(ALL_LANES, changed);
         axis = axis > 0 ? axis - 1 : flood_lines<S>::axes - 1;
-        times++;
     }
-    return times;
 }
 
 /* ---- a visit ---- */
@@ -301,15 +298,13 @@ static __device__ void call_tiles(const grow_params<K> &g, block_shared<K, S> *b
 
 template <typename K, typename S, int N>
 static __device__ void visit_flood(const grow_params<K> &g, block_shared<K, S> *b,
-                                   flood_shared<K, S> *w, uint32_t t, uint32_t lane,
-                                   visit_counts *mine)
+                                   flood_shared<K, S> *w, uint32_t t, uint32_t lane)
 {
     const position at = corner_of<S>(g, t);
     const section_rule *section = section_of(g, at);
     const flood_rule<K> rule = {(K)section->unreached, (K)1 << g.label_bits, g.label_mask};
     load_flood(g, b, w, rule, section->level_shift, t, at, lane);
-    mine->expanded += flood_tile<K, S, N>(w, rule, lane) * S::cells;
-    mine->visits++;
+    flood_tile<K, S, N>(w, rule, lane);
     const uint32_t reached = write_flood(g, w, rule, t, lane);
     if (lane == 0 && reached) atomicAdd(&b->reached, reached);
     call_tiles<K, S, N>(g, b, w, rule, lane);

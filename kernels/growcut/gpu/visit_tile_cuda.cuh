@@ -21,7 +21,8 @@
 namespace lob::growcut
 {
 
-enum { LOADS = 8, MAX_OFFERS = 384 }; /* global accesses in flight; offers in a warp's list */
+/* Global accesses in flight; offers in a warp's list; turns of a visit. */
+enum { LOADS = 8, MAX_OFFERS = 384, MAX_TURNS = 32 };
 
 /* Warps of a block, as many as registers allow; a flat tile's visit needs fewer registers. */
 template <typename S> static __host__ __device__ constexpr int max_warps()
@@ -117,12 +118,6 @@ template <typename K> struct step_rule {
     uint32_t level_shift;
     int fraction; /* bits after the point of distances over several channels */
 };
-
-/* What a warp has done since the kernel's start; the same in all its lanes. */
-typedef struct {
-    uint32_t visits;
-    u64 expanded;
-} visit_counts;
 
 /*
  * Directions whose neighbour might take a path through the cell that key and level point at, whose
@@ -382,7 +377,7 @@ static __device__ inline void expand_cells(const grow_params<K> &g, const block_
     }
 }
 
-/* Cells that max_turns left in the queue become pending again. */
+/* Cells that MAX_TURNS left in the queue become pending again. */
 template <typename K, typename S>
 static __device__ void put_back(const grow_params<K> &g, const block_shared<K, S> *b,
                                 warp_shared<K, S> *w, uint32_t t, uint32_t head, uint32_t tail,
@@ -449,8 +444,7 @@ static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b
 
 template <typename K, typename S, int N, level_layout L>
 static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, const K *table,
-                             warp_shared<K, S> *w, uint32_t t, K end, uint32_t lane,
-                             visit_counts *mine)
+                             warp_shared<K, S> *w, uint32_t t, K end, uint32_t lane)
 {
     typename cell_level<L>::type *level = (typename cell_level<L>::type *)(w + 1);
     const position at = corner_of<S>(g, t);
@@ -467,14 +461,12 @@ static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, con
     rule.reads_values = g.reads_values;
     const uint32_t bits = load_tile<K, S, L>(g, b, w, level, t, at, lane);
     uint32_t head = 0, tail = queue_pending(g, w, t, bits, end, lane);
-    for (uint32_t turn = 0; head != tail && turn < g.max_turns; turn++) {
+    for (uint32_t turn = 0; head != tail && turn < MAX_TURNS; turn++) {
         const uint32_t n = tail - head < WARP ? tail - head : WARP;
         expand_cells<K, S, N, L>(g, b, w, level, rule, head, n, &tail, end, lane);
         head += n;
-        mine->expanded += n;
     }
     write_back(g, b, w, t, rule.unreached, end, head, tail, lane);
-    mine->visits++;
 }
 
 } /* namespace lob::growcut */
