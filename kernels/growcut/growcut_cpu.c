@@ -49,24 +49,32 @@ bool lob_growcut_stops(const lob_growcut_section *section, int64_t reached)
                                  (section->progress_to - section->progress_from) * share) != 0;
 }
 
-void lob_growcut_write_rows(const lob_growcut_section *section, lob_growcut_write_row *write,
-                            const void *engine, lob_growcut_result *result)
+bool lob_growcut_in_parts(lob_growcut_result *result, lob_growcut_part *part, const void *engine,
+                          int64_t parts, int threads)
 {
-    const lob_dims dims = section->view.dims;
-    int64_t reached = 0, ties = 0;
+    int64_t seeds = 0, outside = 0, reached = 0, ties = 0;
     uint64_t largest = 0;
-#pragma omp parallel for num_threads(section->threads) schedule(static)                            \
-    reduction(+ : reached, ties) reduction(max : largest)
-    for (int64_t row = 0; row < dims.ny * dims.nz; row++) {
-        lob_growcut_result part = {0};
-        write(engine, row % dims.ny, row / dims.ny, &part);
-        reached += part.stats.reached;
-        ties += part.stats.ties;
-        if (part.largest > largest) largest = part.largest;
+    bool overflow = false, failed = false;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, parts / (64 * threads) + 1)        \
+    reduction(+ : seeds, outside, reached, ties) reduction(max : largest)                          \
+    reduction(|| : overflow, failed)
+    for (int64_t i = 0; i < parts; i++) {
+        lob_growcut_result of = {0};
+        failed = !part(engine, i, &of) || failed;
+        seeds += of.stats.seeds;
+        outside += of.stats.seeds_outside;
+        reached += of.stats.reached;
+        ties += of.stats.ties;
+        overflow = overflow || of.overflow;
+        if (of.largest > largest) largest = of.largest;
     }
-    result->stats.reached = reached;
-    result->stats.ties = ties;
-    result->largest = largest;
+    result->stats.seeds += seeds;
+    result->stats.seeds_outside += outside;
+    result->stats.reached += reached;
+    result->stats.ties += ties;
+    result->overflow = result->overflow || overflow;
+    if (largest > result->largest) result->largest = largest;
+    return !failed;
 }
 
 /* Grow with the keys asked for; or by sweeps, with 32 bits and with 64, if those before overflow.
@@ -116,9 +124,7 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
 static bool fit_32_bits(const lob_growcut_section *section, int64_t steps)
 {
     const int32_t labels = section->in->labels;
-    int label_bits = 0;
-    while (labels >> label_bits) label_bits++;
-    const int bits = lob_growcut_step_bits(section->rule.dmax, label_bits, 32);
+    const int bits = lob_growcut_step_bits(section->rule.dmax, lob_growcut_label_bits(labels), 32);
     return lob_growcut_try_32_bits(labels) && bits >= LOB_GROWCUT_STEP_BITS && steps >> bits == 0;
 }
 
@@ -309,6 +315,32 @@ lob_status lob_growcut_stats_of_slabs(lob_growcut_stats *stats, uint64_t *larges
     return lob_team_reduce(team, (int64_t *)largest, (int)n, LOB_TEAM_MAX, error);
 }
 
+lob_status lob_growcut_swap_news(lob_growcut_news news[2], int64_t each, bool *any, lob_team *team,
+                                 lob_device *device, lob_error *error)
+{
+    const int size = lob_team_size(team), rank = lob_team_rank(team);
+    const int64_t mine[2] = {news[0].told, news[1].told};
+    int64_t *const told = malloc((size_t)size * sizeof mine); /* of all ranks */
+    lob_letter letters[2];
+    int n = 0;
+    lob_status st = told ? lob_team_share(team, told, mine, sizeof mine, error) : LOB_ENOMEM;
+    *any = false;
+    for (int i = 0; st == LOB_OK && i < 2 * size; i++) *any = *any || told[i] > 0;
+    for (int k = 0; k < 2; k++) {
+        lob_growcut_news *const of = &news[k];
+        const int with = rank + (k ? 1 : -1);
+        of->heard = 0;
+        if (!*any || !of->is_there) continue;
+        of->heard = told[2 * with + !k];
+        if (!of->hears) of->hears = malloc((size_t)(of->heard * each) + 1);
+        if (!of->hears) st = LOB_ENOMEM;
+        letters[n++] =
+            (lob_letter){with, of->tells, of->told * each, of->hears, of->heard * each, device};
+    }
+    free(told);
+    return st == LOB_OK && *any ? lob_team_send(team, letters, n, error) : st;
+}
+
 /* Grow a volume, or a slab of it. */
 static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *stats,
                              const lob_growcut_input *in, const lob_growcut_options *options,
@@ -316,7 +348,7 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
                              lob_error *error)
 {
     LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
-    LOB_TRY(lob_growcut_check(in, options, error));
+    LOB_TRY(lob_growcut_check(in, options, slab != NULL, error));
     const lob_dims dims = in->image->dims;
     const int axis = options->slice_axis;
     const int64_t first = axis == 2 && slab ? slab->first : 0;
@@ -328,10 +360,7 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
     lob_status st = axis >= 0 ? grow_slices(&section, options, first, end, &sums, error)
                               : grow_section(&section, options, &sums, error);
     if (st == LOB_OK && axis == 2 && slab) st = lob_growcut_stats_of_team(&sums, slab->team, error);
-    if (st == LOB_OK && sums.seeds == 0)
-        st = lob_fail(error, LOB_EDATA,
-                      "all %lld seed voxels lie outside the mask, the range or the finite values",
-                      (long long)sums.seeds_outside);
+    if (st == LOB_OK) st = lob_growcut_check_grown(&sums, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     if (stats) *stats = sums;
@@ -347,17 +376,6 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
     return lob_error_end(error, st);
 }
 
-static lob_status grow_slab(const lob_growcut_output *out, lob_growcut_stats *stats,
-                            const lob_growcut_input *in, const lob_growcut_options *options,
-                            const lob_growcut_slab *slab, const lob_context *context,
-                            lob_error *error)
-{
-    const lob_dims dims = in->image->dims;
-    if (lob_product(dims.nx, dims.ny, 1, 1) > INT32_MAX)
-        return lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
-    return grow_input(out, stats, in, options, slab, context, error);
-}
-
 lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *stats,
                              const lob_growcut_input *in, const lob_growcut_options *options,
                              const lob_growcut_slab *slab, const lob_context *context,
@@ -366,7 +384,7 @@ lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *s
     if (lob_team_size(slab->team) == 1)
         return lob_growcut_cpu(out, stats, in, options, context, error);
     lob_error_begin(error);
-    lob_status st = grow_slab(out, stats, in, options, slab, context, error);
+    lob_status st = grow_input(out, stats, in, options, slab, context, error);
     st = lob_error_end(error, st);
     return st == LOB_OK ? LOB_OK : lob_team_agree(slab->team, st, error);
 }

@@ -202,8 +202,7 @@ static const double FIRST_ATTEMPT = 0.9;
 /* Do 32-bit keys leave bits enough for the steps of a flood, in every section? */
 static bool has_step_bits(const section_batch *batch)
 {
-    int label_bits = 0;
-    while (batch->in->labels >> label_bits) label_bits++;
+    const int label_bits = lob_growcut_label_bits(batch->in->labels);
     for (int64_t i = 0; i < batch->sections && batch->options->rule == LOB_RULE_FLOOD; i++)
         if (lob_growcut_step_bits(batch->rule[i].dmax, label_bits, 32) < LOB_GROWCUT_STEP_BITS)
             return false;
@@ -281,11 +280,7 @@ static lob_status grow_call(growcut_call *c, const lob_growcut_slab *slab)
     }
     LOB_TRY(lob_device_wait(c->batch.device, c->error));
     if (slab && !c->batch.slab) LOB_TRY(lob_growcut_stats_of_team(&c->sums, slab->team, c->error));
-    if (c->sums.seeds == 0)
-        return lob_fail(c->error, LOB_EDATA,
-                        "all %lld seed voxels lie outside the mask, the range or the finite values",
-                        (long long)c->sums.seeds_outside);
-    return LOB_OK;
+    return lob_growcut_check_grown(&c->sums, c->error);
 }
 
 /* Grow a volume, or a slab of it. */
@@ -298,7 +293,7 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
     growcut_call c = {};
     lob_device *device = context->device;
     if (!device) return lob_device_missing(error);
-    LOB_TRY(lob_growcut_check(in, options, error));
+    LOB_TRY(lob_growcut_check(in, options, slab != NULL, error));
     const lob_place place = in->place;
     const int64_t voxels = lob_voxels(in->image), label_bytes = lob_device_bytes_of(in->seeds);
     const int64_t floats = lob_product(voxels, (int64_t)sizeof(float), 1, 1);
@@ -344,13 +339,10 @@ lob_status lob_growcut_slabs_cuda(const lob_growcut_output *out, lob_growcut_sta
 {
     if (lob_team_size(slab->team) == 1)
         return lob_growcut_cuda(out, stats, in, options, context, error);
-    const lob_dims dims = in->image->dims;
     lob_status st = LOB_OK;
     if (options->rule == LOB_RULE_FLOOD || options->rounds > 0)
         st = lob_fail_hint(error, LOB_EARG, LOB_HINT_USE_CPU,
                            "floods and rounds of several ranks are grown by the CPU alone");
-    else if (lob_product(dims.nx, dims.ny, 1, 1) > INT32_MAX)
-        st = lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
     else
         st = lob::growcut::grow_input(out, stats, in, options, slab, context, error);
     st = lob_error_end(error, st);

@@ -176,7 +176,7 @@ void lob_growcut_stats_add(lob_growcut_stats *to, const lob_growcut_stats *part)
 }
 
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
-                             lob_error *error)
+                             bool is_slab, lob_error *error)
 {
     const lob_volume *image = in->image, *seeds = in->seeds;
     const int n = options->neighbours;
@@ -218,5 +218,15 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
         return lob_fail(error, LOB_EDATA, "image and seeds have different sides");
     if (seeds->type != LOB_U8 && seeds->type != LOB_I16 && seeds->type != LOB_I32)
         return lob_fail(error, LOB_EDATA, "seeds must be dense labels");
+    if (is_slab && lob_product(image->dims.nx, image->dims.ny, 1, 1) > INT32_MAX)
+        return lob_fail(error, LOB_EDATA, "planes have more than 2^31 - 1 voxels");
     return in->labels >= 1 ? LOB_OK : lob_fail(error, LOB_EDATA, "there are no seeds");
+}
+
+lob_status lob_growcut_check_grown(const lob_growcut_stats *stats, lob_error *error)
+{
+    if (stats->seeds > 0) return LOB_OK;
+    return lob_fail(error, LOB_EDATA,
+                    "all %lld seed voxels lie outside the mask, the range or the finite values",
+                    (long long)stats->seeds_outside);
 }

@@ -67,11 +67,15 @@ float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 void lob_growcut_stats_add(lob_growcut_stats *to, const lob_growcut_stats *part);
 
 /*
- * Check the options' ranges, and that the input fits together. Returns LOB_OK, LOB_EARG with a line
- * that names the option, or LOB_EDATA with a line that says what of the input does not fit.
+ * Check the options' ranges, and that the input, which may be a slab, fits together. Returns
+ * LOB_OK, LOB_EARG with a line that names the option, or LOB_EDATA with a line that says what of
+ * the input does not fit.
  */
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
-                             lob_error *error);
+                             bool is_slab, lob_error *error);
+
+/* After the growth: LOB_EDATA where no seed lies on data. */
+lob_status lob_growcut_check_grown(const lob_growcut_stats *stats, lob_error *error);
 
 LOB_END_DECLS
 

@@ -68,6 +68,14 @@ LOB_BOTH bool lob_growcut_reads_values(lob_growcut_kind rule)
     return rule == LOB_RULE_FLOOD || rule == LOB_RULE_VALUE || rule == LOB_RULE_SQUARE;
 }
 
+/* Bits that hold every label up to this one. */
+LOB_BOTH int lob_growcut_label_bits(int32_t labels)
+{
+    int bits = 0;
+    while (labels >> bits) bits++;
+    return bits;
+}
+
 /*
  * How many bits of a key of 32 or 64 bits are left for the steps of a flood, whose levels are
  * 0..dmax; fewer than 1: none. Two levels more than dmax must fit below the keys' end.

@@ -200,7 +200,7 @@ lob_status lob_grower_open(lob_grower **grower, const lob_backend *backend,
     lob_error_begin(error);
     if (backend == lob_backends[0])
         LOB_TRY(lob_check_memory(in->place, in->image, in->seeds, error));
-    LOB_TRY(lob_growcut_check(in, options, error));
+    LOB_TRY(lob_growcut_check(in, options, false, error));
     lob_grower *const g = calloc(1, sizeof *g);
     if (!g) return LOB_ENOMEM;
     *g = (lob_grower){
@@ -246,10 +246,7 @@ lob_status lob_grower_grow(lob_grower *g, lob_box *changed, lob_growcut_stats *s
     }
     const bool goes_on = st == LOB_OK || (st == LOB_ECANCEL && !first);
     if (!goes_on) drop_parts(g);
-    if (st == LOB_OK && sums.seeds == 0)
-        st = lob_fail(error, LOB_EDATA,
-                      "all %lld seed voxels lie outside the mask, the range or the finite values",
-                      (long long)sums.seeds_outside);
+    if (st == LOB_OK) st = lob_growcut_check_grown(&sums, error);
     if (stats) *stats = sums;
     if (changed) *changed = g->written;
     if (st == LOB_OK) g->pending = g->written = (lob_box){{0}, {0}};

@@ -87,12 +87,10 @@ typedef struct {
     uint32_t cell, label;
 } seam_news;
 
-/* The plane before a rank's own, or behind them, where there is such. */
+/* The plane before a rank's own, or behind them, where there is such: its first cell, and that of
+ * our own beside it. */
 typedef struct {
-    bool is_there;
-    int64_t theirs, ours;     /* first cell of the plane, and of our own beside it */
-    seam_news *tells, *heard; /* as many as a plane has cells: each is told of once */
-    int64_t told, hears;
+    int64_t theirs, ours;
 } seam;
 
 /* Cells are the section's voxels with one around them along each axis of more than one voxel. */
@@ -120,8 +118,9 @@ typedef struct {
     lob_team *team;     /* of ranks; NULL: this one has all */
     int64_t first, end; /* its planes */
     seam seam[2];
-    int64_t *all;   /* 2 for each rank: what it tells, or where it stands */
-    lob_status met; /* of the team */
+    lob_growcut_news news[2]; /* as many as a plane has cells: each is told of once */
+    int64_t *all;             /* 2 for each rank: where it stands */
+    lob_status met;           /* of the team */
 } flood;
 
 /* ---- cells ---- */
@@ -151,8 +150,10 @@ static void lay_out(flood *f)
     f->first = slab->first;
     f->end = slab->end;
     const int64_t plane = f->pitch[f->axis]; /* the first is around the volume */
-    f->seam[0] = (seam){f->first > 0, f->first * plane, (f->first + 1) * plane};
-    f->seam[1] = (seam){f->end < f->planes, (f->end + 1) * plane, f->end * plane};
+    f->news[0].is_there = f->first > 0;
+    f->news[1].is_there = f->end < f->planes;
+    f->seam[0] = (seam){f->first * plane, (f->first + 1) * plane};
+    f->seam[1] = (seam){(f->end + 1) * plane, f->end * plane};
 }
 
 /* As many shares as there are threads with enough to do; thin slabs share what the water does. */
@@ -221,10 +222,9 @@ static lob_status take_memory(flood *f)
         LOB_TRY(lob_budget_calloc(b, &s->sent, f->shares, sizeof *s->sent, f->error));
     }
     for (int k = 0; k < 2; k++) {
-        seam *const of = &f->seam[k];
-        const int64_t cells = of->is_there ? f->pitch[f->axis] : 0;
-        LOB_TRY(lob_budget_alloc(b, &of->tells, cells, sizeof *of->tells, f->error));
-        LOB_TRY(lob_budget_alloc(b, &of->heard, cells, sizeof *of->heard, f->error));
+        const int64_t cells = f->news[k].is_there ? f->pitch[f->axis] : 0;
+        LOB_TRY(lob_budget_alloc(b, &f->news[k].tells, cells, sizeof(seam_news), f->error));
+        LOB_TRY(lob_budget_alloc(b, &f->news[k].hears, cells, sizeof(seam_news), f->error));
     }
     return lob_budget_alloc(b, &f->all, 2 * lob_team_size(f->team), sizeof *f->all, f->error);
 }
@@ -249,9 +249,9 @@ static void give_memory(flood *f)
         if (f->share[i].pool.budget) give_share(f, &f->share[i]);
     lob_budget_free(b, f->share, f->shares, sizeof *f->share);
     for (int k = 0; k < 2; k++) {
-        const int64_t cells = f->seam[k].is_there ? f->pitch[f->axis] : 0;
-        lob_budget_free(b, f->seam[k].tells, cells, sizeof *f->seam[k].tells);
-        lob_budget_free(b, f->seam[k].heard, cells, sizeof *f->seam[k].heard);
+        const int64_t cells = f->news[k].is_there ? f->pitch[f->axis] : 0;
+        lob_budget_free(b, f->news[k].tells, cells, sizeof(seam_news));
+        lob_budget_free(b, f->news[k].hears, cells, sizeof(seam_news));
     }
     lob_budget_free(b, f->all, 2 * lob_team_size(f->team), sizeof *f->all);
 }
@@ -264,11 +264,14 @@ static bool is_own(const flood *f, int64_t y, int64_t z)
 }
 
 /* Levels, states and labels of a row; closed are seeds, and what is too high for any path. */
-static void fill_row(const flood *f, int64_t y, int64_t z, int64_t seeds[2])
+static bool fill_row(const void *engine, int64_t row, lob_growcut_result *result)
 {
+    const flood *const f = engine;
     const lob_growcut_section *const s = f->section;
     const lob_volume *const of = s->in->seeds;
+    const int64_t y = row % s->view.dims.ny, z = row / s->view.dims.ny;
     const int64_t n = s->view.dims.nx, voxel = lob_view_index(&s->view, 0, y, z);
+    const bool own = is_own(f, y, z);
     uint8_t *const state = f->state + row_of(f, y, z); /* at first: is it data? */
     uint16_t *const level = f->level + row_of(f, y, z);
     int32_t *const label = f->label + row_of(f, y, z);
@@ -280,26 +283,10 @@ static void fill_row(const flood *f, int64_t y, int64_t z, int64_t seeds[2])
         const bool is_data = state[x];
         label[x] = is_data ? seed : 0;
         state[x] = border | (is_data && seed == 0 && level[x] <= s->rule.limit ? OPEN : 0);
-        seeds[is_data] += seed != 0;
+        result->stats.seeds += own && seed && is_data;
+        result->stats.seeds_outside += own && seed && !is_data;
     }
-}
-
-static void fill(flood *f, lob_growcut_result *result)
-{
-    const lob_dims dims = f->section->view.dims;
-    int64_t seeds = 0, outside = 0;
-#pragma omp parallel for collapse(2) num_threads(f->section->threads) schedule(static)            \
-    reduction(+ : seeds, outside)
-    for (int64_t z = 0; z < dims.nz; z++)
-        for (int64_t y = 0; y < dims.ny; y++) {
-            int64_t of_row[2] = {0};
-            fill_row(f, y, z, of_row);
-            if (!is_own(f, y, z)) continue;
-            outside += of_row[0];
-            seeds += of_row[1];
-        }
-    result->stats.seeds = seeds;
-    result->stats.seeds_outside = outside;
+    return true;
 }
 
 /* ---- waves ---- */
@@ -432,8 +419,8 @@ static lob_status receive(const flood *f, share *s, int own)
 static void tell(flood *f, share *s)
 {
     lob_flood_list *const l = &s->touched;
-    const int64_t low = f->seam[0].is_there ? f->seam[0].ours : 0;
-    const int64_t high = f->seam[1].is_there ? f->seam[1].theirs : f->cells;
+    const int64_t low = f->news[0].is_there ? f->seam[0].ours : 0;
+    const int64_t high = f->news[1].is_there ? f->seam[1].theirs : f->cells;
     int64_t own = 0;
     for (int64_t i = 0; i < l->n; i++) {
         const int64_t cell = l->cell[i];
@@ -441,46 +428,25 @@ static void tell(flood *f, share *s)
             l->cell[own++] = cell;
             continue;
         }
-        seam *const to = &f->seam[cell >= high];
+        const int side = cell >= high;
+        lob_growcut_news *const to = &f->news[side];
         const uint32_t tie = f->state[cell] & TIE ? TIED : 0;
-        to->tells[to->told++] =
-            (seam_news){(uint32_t)(cell - to->theirs), (uint32_t)f->label[cell] | tie};
+        ((seam_news *)to->tells)[to->told++] =
+            (seam_news){(uint32_t)(cell - f->seam[side].theirs), (uint32_t)f->label[cell] | tie};
         f->state[cell] = 0;
     }
     l->n = own;
-}
-
-static lob_status pass_news(flood *f, lob_error *error)
-{
-    lob_letter letters[2];
-    int n = 0;
-    for (int k = 0; k < 2; k++) {
-        seam *const of = &f->seam[k];
-        const int with = lob_team_rank(f->team) + (k ? 1 : -1);
-        const int64_t each = sizeof *of->tells;
-        if (!of->is_there) continue;
-        of->hears = f->all[2 * with + !k];
-        letters[n++] = (lob_letter){.with = with,
-                                    .send = of->tells,
-                                    .send_bytes = of->told * each,
-                                    .receive = of->heard,
-                                    .receive_bytes = of->hears * each};
-    }
-    return lob_team_send(f->team, letters, n, error);
 }
 
 /* Of all ranks, in the thread that speaks to them: tell of a wave, and hear. A share that has
  * failed says so to those who wait for it. */
 static lob_status exchange(flood *f)
 {
-    const int64_t mine[2] = {f->seam[0].told, f->seam[1].told};
-    bool any = false;
+    bool any;
     for (int i = 0; i < f->shares; i++) LOB_TRY(f->share[i].status);
-    LOB_TRY(lob_team_share(f->team, f->all, mine, sizeof mine, f->error));
-    for (int i = 0; i < 2 * lob_team_size(f->team); i++) any = any || f->all[i] > 0;
-    f->seam[0].hears = f->seam[1].hears = 0;
-    const lob_status st = any ? pass_news(f, f->error) : LOB_OK;
-    f->seam[0].told = f->seam[1].told = 0;
+    const lob_status st =
+        lob_growcut_swap_news(f->news, sizeof(seam_news), &any, f->team, NULL, f->error);
+    f->news[0].told = f->news[1].told = 0;
     return st;
 }
 
@@ -488,12 +454,12 @@ static lob_status exchange(flood *f)
 static lob_status hear(const flood *f, share *s, int own)
 {
     for (int k = 0; k < 2; k++) {
-        const seam *const of = &f->seam[k];
-        if (f->shares > 1 && of->hears > 0 && share_of(f, of->ours) != own) continue;
-        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, of->hears));
-        for (int64_t i = 0; i < of->hears; i++)
-            reach(f->state, f->label, &s->touched, of->ours + of->heard[i].cell,
-                  of->heard[i].label);
+        const int64_t ours = f->seam[k].ours, n = f->news[k].heard;
+        const seam_news *const heard = f->news[k].hears;
+        if (f->shares > 1 && n > 0 && share_of(f, ours) != own) continue;
+        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, n));
+        for (int64_t i = 0; i < n; i++)
+            reach(f->state, f->label, &s->touched, ours + heard[i].cell, heard[i].label);
     }
     return LOB_OK;
 }
@@ -671,13 +637,14 @@ static lob_status flood_levels(flood *f)
 
 /* ---- results ---- */
 
-static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_result *result)
+static bool write_row(const void *engine, int64_t number, lob_growcut_result *result)
 {
     const flood *const f = engine;
     const lob_growcut_section *const s = f->section;
     const lob_volume *const seeds = s->in->seeds;
+    const int64_t y = number % s->view.dims.ny, z = number / s->view.dims.ny;
     const int64_t row = row_of(f, y, z), voxel = lob_view_index(&s->view, 0, y, z);
-    if (!is_own(f, y, z)) return;
+    if (!is_own(f, y, z)) return true;
     for (int64_t x = 0; x < s->view.dims.nx; x++) {
         const int64_t cell = row + x, v = voxel + x * s->view.stride[0];
         const bool is_seed = lob_label_at(seeds->data, seeds->type, v) != 0;
@@ -687,11 +654,13 @@ static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_resu
         s->out->tie[v] = tie;
         result->stats.ties += tie;
     }
+    return true;
 }
 
 lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_result *result,
                              int64_t *steps, lob_error *error)
 {
+    const int64_t rows = section->view.dims.ny * section->view.dims.nz;
     flood f = {.section = section, .error = error, .next_report = REPORT_CELLS};
     f.budget = (lob_budget){.who = "GrowCut's flood", .limit = section->max_memory};
     *result = (lob_growcut_result){.stats.fixed_point = true};
@@ -699,9 +668,9 @@ lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_res
     lay_out_shares(&f);
     list_rows(&f);
     lob_status st = take_memory(&f);
-    if (st == LOB_OK) fill(&f, result);
+    if (st == LOB_OK) (void)lob_growcut_in_parts(result, fill_row, &f, rows, section->threads);
     if (st == LOB_OK) st = flood_levels(&f);
-    if (st == LOB_OK) lob_growcut_write_rows(section, write_row, &f, result);
+    if (st == LOB_OK) (void)lob_growcut_in_parts(result, write_row, &f, rows, section->threads);
     *steps = f.steps;
     result->stats.working_bytes = f.budget.peak;
     if (st == LOB_OK && f.team)

@@ -64,13 +64,6 @@ typedef struct {
 
 /* ---- what fits ---- */
 
-static int bits_of(int32_t labels)
-{
-    int bits = 0;
-    while (labels >> bits) bits++;
-    return bits;
-}
-
 /* Costs that a key holds, but for that of no path. */
 static int64_t capacity_of(int label_bits)
 {
@@ -93,7 +86,7 @@ bool lob_growcut_sweeps_fit(const lob_growcut_section *section)
 {
     const lob_growcut_rule *const rule = &section->rule;
     const bool one = section->data.image->channels == 1;
-    const int64_t capacity = capacity_of(bits_of(section->in->labels));
+    const int64_t capacity = capacity_of(lob_growcut_label_bits(section->in->labels));
     return rule->kind == LOB_RULE_DISTANCE && (one || section->norm == LOB_NORM_LINF) &&
            !section->rounds && !section->in->seed_strength && !section->out->tie &&
            rule->fraction == 0 && rule->unit >= 1 && section->levels.exact &&
@@ -514,9 +507,10 @@ static lob_status grow(const sweeps *s)
 
 /* ---- results ---- */
 
-static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_result *result)
+static bool write_row(const void *engine, int64_t row, lob_growcut_result *result)
 {
     const sweeps *const s = engine;
+    const int64_t y = row % s->dims.ny, z = row / s->dims.ny;
     const lob_growcut_section *const section = s->section;
     const uint16_t *const key = keys_of(s, row_at(s, y, z));
     const int64_t voxel = lob_view_index(&section->view, 0, y, z);
@@ -526,6 +520,7 @@ static void write_row(const void *engine, int64_t y, int64_t z, lob_growcut_resu
                         has ? key[x] & ((1 << s->label_bits) - 1) : 0, key[x] >> s->label_bits,
                         true, result);
     }
+    return true;
 }
 
 lob_status lob_growcut_sweeps(const lob_growcut_section *section, lob_growcut_result *result,
@@ -533,7 +528,7 @@ lob_status lob_growcut_sweeps(const lob_growcut_section *section, lob_growcut_re
 {
     const lob_dims d = section->view.dims;
     const lob_growcut_rule *const rule = &section->rule;
-    const int bits = bits_of(section->in->labels);
+    const int bits = lob_growcut_label_bits(section->in->labels);
     const uint64_t capacity = (uint64_t)capacity_of(bits);
     const uint64_t limit = rule->limit < capacity ? rule->limit : capacity;
     sweeps s = {.section = section, .dims = d, .label_bits = bits, .pad_z = d.nz > 1};
@@ -552,7 +547,8 @@ lob_status lob_growcut_sweeps(const lob_growcut_section *section, lob_growcut_re
     lob_status st = take_memory(&s, error);
     if (st == LOB_OK) st = fill(&s, result);
     if (st == LOB_OK) st = grow(&s);
-    if (st == LOB_OK) lob_growcut_write_rows(section, write_row, &s, result);
+    if (st == LOB_OK)
+        (void)lob_growcut_in_parts(result, write_row, &s, d.ny * d.nz, section->threads);
     free_memory(&s);
     result->stats.working_bytes = s.budget.peak;
     result->overflow = capacity < rule->limit && result->largest + rule->max_step > capacity;

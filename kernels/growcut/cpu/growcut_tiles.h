@@ -141,11 +141,10 @@ static inline void lob_growcut_put(const lob_growcut_section *section, int64_t v
     if (label && units > result->largest) result->largest = units;
 }
 
-/* Let an engine write all rows of a section, and add up what it counts: voxels reached, ties and
- * the largest cost. */
-typedef void lob_growcut_write_row(const void *engine, int64_t y, int64_t z,
-                                   lob_growcut_result *result);
-void lob_growcut_write_rows(const lob_growcut_section *section, lob_growcut_write_row *write,
-                            const void *engine, lob_growcut_result *result);
+/* Let threads do an engine's work on each of so many parts, and add what these count to a result:
+ * seeds, voxels reached, ties, the largest cost, overflows. Returns whether all went well. */
+typedef bool lob_growcut_part(const void *engine, int64_t number, lob_growcut_result *part);
+bool lob_growcut_in_parts(lob_growcut_result *result, lob_growcut_part *part, const void *engine,
+                          int64_t parts, int threads);
 
 #endif

@@ -184,11 +184,8 @@ static bool change_row(engine *e, lost_list *lost, const lob_growcut_change *cha
         int64_t *const count = is_data ? &stats->seeds : &stats->seeds_outside;
         *count += (now != 0) - (old != 0);
         const int64_t at[3] = {x, y, z};
-        int64_t t = 0, cell = 0;
-        for (int a = 2; a >= 0; a--) {
-            t = t * e->tiles[a] + at[a] / e->side[a];
-            cell += (at[a] % e->side[a] + e->pad[a]) * e->pitch[a];
-        }
+        int64_t cell;
+        const int64_t t = tile_at(e, at, &cell);
         if (is_data && !change_seed(e, lost, t, cell, old, now)) return false;
         lob_label_put(seeds->data, seeds->type, v, now);
     }

@@ -83,8 +83,9 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
     return true;
 }
 
-static bool fill_tile(const engine *e, int64_t t, lob_growcut_result *result)
+static bool fill_tile(const void *of, int64_t t, lob_growcut_result *result)
 {
+    const engine *const e = of;
     tile *to = &e->tile[t];
     to->changed = true;
     memset(to->keys, 0, (size_t)e->cells * sizeof *to->keys);
@@ -114,22 +115,8 @@ static void mark_halo(engine *e)
 
 static lob_status fill(engine *e, lob_growcut_result *result)
 {
-    int64_t seeds = 0, outside = 0;
-    int failed = 0, overflow = 0;
     mark_halo(e);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)                              \
-    reduction(+ : seeds, outside) reduction(| : failed, overflow)
-    for (int64_t t = 0; t < e->count; t++) {
-        lob_growcut_result part = {0};
-        failed |= !fill_tile(e, t, &part);
-        seeds += part.stats.seeds;
-        outside += part.stats.seeds_outside;
-        overflow |= part.overflow;
-    }
-    result->overflow = overflow;
-    result->stats.seeds = seeds;
-    result->stats.seeds_outside = outside;
-    return failed ? LOB_ENOMEM : LOB_OK;
+    return lob_growcut_in_parts(result, fill_tile, e, e->count, e->workers) ? LOB_OK : LOB_ENOMEM;
 }
 
 #endif

@@ -108,33 +108,29 @@ static void find_changed(const engine *e, lob_growcut_result *result)
     }
 }
 
+static bool write_tile(const void *engine_, int64_t t, lob_growcut_result *result)
+{
+    const engine *const e = engine_;
+    tile *const of = &e->tile[t];
+    for (int64_t row = 0; row < e->side[1] * e->side[2] && of->changed; row++) {
+        const row_part r = row_part_of(e, t, row % e->side[1], row / e->side[1], false);
+        (e->reversed ? write_tie_row : write_row)(e, of, &r, result);
+    }
+    if (of->changed) {
+        of->reached = result->stats.reached;
+        of->largest = result->largest;
+        of->changed = false;
+    }
+    result->stats.reached = of->reached;
+    result->largest = of->largest;
+    return true;
+}
+
 /* Write what has changed. */
 static void write_results(engine *e, lob_growcut_result *result)
 {
-    int64_t reached = 0, ties = 0;
-    uint64_t largest = 0;
     find_changed(e, result);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)                              \
-    reduction(+ : reached, ties) reduction(max : largest)
-    for (int64_t t = 0; t < e->count; t++) {
-        tile *const of = &e->tile[t];
-        lob_growcut_result part = {0};
-        for (int64_t row = 0; row < e->side[1] * e->side[2] && of->changed; row++) {
-            const row_part r = row_part_of(e, t, row % e->side[1], row / e->side[1], false);
-            (e->reversed ? write_tie_row : write_row)(e, of, &r, &part);
-        }
-        if (of->changed) {
-            of->reached = part.stats.reached;
-            of->largest = part.largest;
-            of->changed = false;
-        }
-        reached += of->reached;
-        ties += part.stats.ties;
-        if (of->largest > largest) largest = of->largest;
-    }
-    result->stats.reached = reached;
-    result->stats.ties = ties;
-    result->largest = largest;
+    (void)lob_growcut_in_parts(result, write_tile, e, e->count, e->workers);
 }
 
 #endif

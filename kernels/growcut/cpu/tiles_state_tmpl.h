@@ -83,19 +83,11 @@ typedef struct {
     bool failed;      /* an allocation failed */
 } worker;
 
-/* A key that has fallen, told to the other side of a seam. */
-typedef struct {
-    path_key voxel; /* of the two planes around it */
-    path_key key;
-} seam_key;
-
 /* What two ranks both have: a plane of each. */
 typedef struct {
-    bool is_there;
     int64_t first;   /* of the two planes, in the view */
-    path_key *known; /* their keys as both sides know them */
-    seam_key *tells; /* what is new here */
-    int64_t told, capacity;
+    path_key *known; /* their keys as both sides know them; NULL: there is no such seam */
+    list tells;      /* keys that have fallen; a cell is a voxel of the two planes */
 } seam;
 
 typedef struct {
@@ -248,6 +240,18 @@ static void tile_place(const engine *e, int64_t t, int64_t at[3])
     at[2] = t / e->tiles[0] / e->tiles[1];
 }
 
+/* The tile and, in *cell, the cell of a voxel of the view. */
+static int64_t tile_at(const engine *e, const int64_t at[3], int64_t *cell)
+{
+    int64_t t = 0;
+    *cell = 0;
+    for (int a = 2; a >= 0; a--) {
+        t = t * e->tiles[a] + at[a] / e->side[a];
+        *cell += (at[a] % e->side[a] + e->pad[a]) * e->pitch[a];
+    }
+    return t;
+}
+
 /* The tile on a side of tile t. */
 static tile *tile_beside(const engine *e, int64_t t, int side)
 {
@@ -333,7 +337,7 @@ static void choose_keys(engine *e)
 {
     const lob_growcut_rule *rule = &e->section->rule;
     e->reads_values = lob_growcut_reads_values(rule->kind);
-    while (e->section->in->labels >> e->label_bits) e->label_bits++;
+    e->label_bits = lob_growcut_label_bits(e->section->in->labels);
     e->labels = ((path_key)1 << e->label_bits) - 1;
     const uint64_t capacity = (KEY_END >> e->label_bits) - 2;
     const uint64_t limit = rule->limit < capacity ? rule->limit : capacity;
@@ -380,7 +384,7 @@ static int64_t engine_bytes(const engine *e)
                     e->cells + ((int64_t)e->section->rule.dmax + 1) * entry +
                     e->workers * (int64_t)sizeof(worker);
     for (int k = 0; k < 2; k++)
-        bytes += e->seam[k].capacity * (int64_t)sizeof *e->seam[k].tells +
+        bytes += list_bytes(&e->seam[k].tells) +
                  (e->seam[k].known ? 2 * e->seam_plane * (int64_t)sizeof *e->seam[k].known : 0);
     for (int64_t t = 0; t < e->made; t++)
         bytes += list_bytes(&e->tile[t].later) + list_bytes(&e->tile[t].inbox);
@@ -412,7 +416,7 @@ static void engine_free(engine *e)
     }
     for (int k = 0; k < 2; k++) {
         free(e->seam[k].known);
-        free(e->seam[k].tells);
+        list_free(&e->seam[k].tells);
     }
     free(e->tile);
     free(e->worker);

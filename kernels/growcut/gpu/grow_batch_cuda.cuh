@@ -56,10 +56,7 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
     result->stats.fixed_point = !asked || changing <= asked;
     result->stats.rounds = changing < asked ? changing : asked;
     memcpy(result->largest, state->largest, (size_t)batch->sections * sizeof *state->largest);
-    if (state->g.flood)
-        LOB_TRY((find_long_plateaus<K, S>(state)));
-    else if (sizeof(K) == 4)
-        LOB_TRY((find_overflow<K, S>(state)));
+    if (state->g.flood || sizeof(K) == 4) LOB_TRY((find_overflow<K, S>(state)));
     if (batch->slab)
         LOB_TRY(lob_growcut_stats_of_slabs(&result->stats, result->largest, batch->sections,
                                            &result->overflow, batch->slab->team, state->error));
@@ -87,7 +84,7 @@ template <typename K> static void describe(grow_state<K> *state)
     g->label_type = batch->in->seeds->type;
     g->norm = batch->options->norm;
     g->largest_label = batch->in->labels;
-    while (batch->in->labels >> g->label_bits) g->label_bits++;
+    g->label_bits = lob_growcut_label_bits(batch->in->labels);
     g->label_mask = ((K)1 << g->label_bits) - 1;
     g->flood = batch->options->rule == LOB_RULE_FLOOD;
     g->reads_values = lob_growcut_reads_values(batch->options->rule);

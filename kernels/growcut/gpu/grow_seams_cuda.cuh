@@ -115,40 +115,6 @@ template <typename K, typename S> static lob_status look_for_news(grow_state<K> 
     return lob_device_download(device, told, state->told_count, bytes, error);
 }
 
-/* Send what this side tells, and take what the others do: counts are of all ranks, of their seam
- * before and behind. */
-template <typename K, typename S>
-static lob_status pass_news(grow_state<K> *state, const u64 *counts)
-{
-    const section_batch *batch = state->batch;
-    lob_team *const team = batch->slab->team;
-    const u64 *const told = counts + 2 * team->rank;
-    const int64_t each = sizeof(seam_key<K>);
-    u64 heard[2] = {0, 0};
-    lob_letter letters[2];
-    int n = 0;
-    for (int k = 0; k < 2; k++) {
-        const int with = team->rank + (k ? 1 : -1);
-        if (seam_cells(batch, k) == 0) continue;
-        heard[k] = counts[2 * with + !k];
-        letters[n++] = {with,
-                        state->told[k],
-                        (int64_t)told[k] * each,
-                        state->heard[k],
-                        (int64_t)heard[k] * each,
-                        batch->device};
-    }
-    LOB_TRY(lob_team_send(team, letters, n, state->error));
-    for (int k = 0; k < 2; k++) {
-        seam_params<K> s = {};
-        if (heard[k] == 0) continue;
-        s = seam_of(state, k);
-        s.heard_n = (int64_t)heard[k];
-        LOB_TRY(launch(state, take_kernel<K, S>, "seams", s.heard_n, s));
-    }
-    return LOB_OK;
-}
-
 /*
  * Exchange what has fallen about the seams.
  *
@@ -156,16 +122,21 @@ static lob_status pass_news(grow_state<K> *state, const u64 *counts)
  */
 template <typename K, typename S> static lob_status exchange(grow_state<K> *state, bool *any)
 {
-    lob_team *const team = state->batch->slab->team;
+    const section_batch *batch = state->batch;
+    lob_growcut_news news[2] = {};
     u64 told[2];
-    u64 *const counts = (u64 *)malloc(2 * (size_t)team->size * sizeof *counts);
-    lob_status st = counts ? look_for_news<K, S>(state, told) : LOB_ENOMEM;
-    if (st == LOB_OK) st = lob_team_share(team, counts, told, sizeof told, state->error);
-    *any = false;
-    for (int i = 0; st == LOB_OK && i < 2 * team->size; i++) *any = *any || counts[i] > 0;
-    if (*any) st = pass_news<K, S>(state, counts);
-    free(counts);
-    return st;
+    LOB_TRY((look_for_news<K, S>(state, told)));
+    for (int k = 0; k < 2; k++)
+        news[k] = {seam_cells(batch, k) > 0, state->told[k], state->heard[k], (int64_t)told[k], 0};
+    LOB_TRY(lob_growcut_swap_news(news, sizeof(seam_key<K>), any, batch->slab->team, batch->device,
+                                  state->error));
+    for (int k = 0; k < 2; k++) {
+        if (news[k].heard == 0) continue;
+        seam_params<K> s = seam_of(state, k);
+        s.heard_n = news[k].heard;
+        LOB_TRY(launch(state, take_kernel<K, S>, "seams", s.heard_n, s));
+    }
+    return LOB_OK;
 }
 
 } /* namespace lob::growcut */

@@ -230,33 +230,6 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-/* Could a path of this section have been refused only because its cost does not fit the key? Not
- * where the largest cost leaves capacity for one more step. */
-template <typename K> static bool may_overflow(const grow_state<K> *state, int64_t section)
-{
-    const lob_growcut_rule *rule = &state->batch->rule[section];
-    const u64 capacity = (state->sections[section].unreached >> state->g.label_bits) - 1;
-    return capacity < rule->limit && state->largest[section] + rule->max_step > capacity;
-}
-
-/* Do the costs of this pass need longer keys? Where that may be, look for a step left out. */
-template <typename K, typename S> static lob_status find_overflow(grow_state<K> *state)
-{
-    const int64_t sections = state->batch->sections;
-    bool *overflow = &state->result->overflow, any = false;
-    for (int64_t i = 0; i < sections; i++) {
-        *overflow |= state->overflow[i] != 0; /* a soft seed whose start does not fit */
-        any |= may_overflow(state, i);
-    }
-    if (!any || *overflow) return LOB_OK;
-    LOB_TRY(launch(state, overflow_kernel<K, S>, "looking for overflow", state->g.cells, state->g));
-    LOB_TRY(lob_device_download(state->batch->device, state->overflow, state->g.overflow,
-                                sections * (int64_t)sizeof *state->overflow, state->error));
-    for (int64_t i = 0; i < sections; i++)
-        *overflow |= may_overflow(state, i) && state->overflow[i];
-    return LOB_OK;
-}
-
 /* In which sections was a step of a flood carried into the level? */
 template <typename K, typename S>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -282,15 +255,32 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-/* Does a flood need longer keys for its steps? */
-template <typename K, typename S> static lob_status find_long_plateaus(grow_state<K> *state)
+/* Could a path of this section have been refused only because its cost does not fit the key? Not
+ * where the largest cost leaves capacity for one more step. In a flood steps may be too many. */
+template <typename K> static bool may_overflow(const grow_state<K> *state, int64_t section)
+{
+    const lob_growcut_rule *rule = &state->batch->rule[section];
+    const u64 capacity = (state->sections[section].unreached >> state->g.label_bits) - 1;
+    return state->g.flood ||
+           (capacity < rule->limit && state->largest[section] + rule->max_step > capacity);
+}
+
+/* Does this pass need longer keys? Where that may be, look for a step left out. */
+template <typename K, typename S> static lob_status find_overflow(grow_state<K> *state)
 {
     const int64_t sections = state->batch->sections;
-    LOB_TRY(
-        launch(state, long_plateau_kernel<K, S>, "looking for overflow", state->g.cells, state->g));
+    bool *overflow = &state->result->overflow, any = false;
+    for (int64_t i = 0; i < sections; i++) {
+        *overflow |= state->overflow[i] != 0; /* a soft seed whose start does not fit */
+        any |= may_overflow(state, i);
+    }
+    if (!any || *overflow) return LOB_OK;
+    LOB_TRY(launch(state, state->g.flood ? long_plateau_kernel<K, S> : overflow_kernel<K, S>,
+                   "looking for overflow", state->g.cells, state->g));
     LOB_TRY(lob_device_download(state->batch->device, state->overflow, state->g.overflow,
                                 sections * (int64_t)sizeof *state->overflow, state->error));
-    for (int64_t i = 0; i < sections; i++) state->result->overflow |= state->overflow[i] != 0;
+    for (int64_t i = 0; i < sections; i++)
+        *overflow |= may_overflow(state, i) && state->overflow[i];
     return LOB_OK;
 }
 
