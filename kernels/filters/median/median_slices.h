@@ -22,7 +22,6 @@ enum {
     LOB_SLICE_ROWS = 32,      /* of a tile */
     LOB_SLICE_PLANES = 16,    /* of a tile, which goes through them */
     LOB_SLICE_TOGETHER = 4,   /* rows of a tile whose medians are found together */
-    LOB_SLICE_BITS = 64,      /* of a key, at most */
     LOB_SLICE_REACH = 31,     /* along x: the places around a word lie in two words */
     LOB_SLICE_MOST = 2 << 20, /* bytes that a thread's slices may take */
 };
