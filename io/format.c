@@ -23,18 +23,16 @@ int64_t lob_memory_available(void)
     return bytes > 0 ? bytes : INT64_MAX;
 }
 
-lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,
-                             lob_error *error)
+lob_status lob_memory_allows(int64_t bytes, const lob_reading *r)
 {
-    const bool asked = options->max_memory > 0;
-    const int64_t limit = asked ? options->max_memory : lob_memory_available() / 10 * 9;
+    const bool asked = r->options->max_memory > 0;
+    const int64_t limit = asked ? r->options->max_memory : lob_memory_available() / 10 * 9;
     if (bytes >= 0 && bytes <= limit) return LOB_OK;
-    if (bytes < 0)
-        return lob_fail_file(error, LOB_ENOMEM, path, "needs more memory than can be addressed");
+    if (bytes < 0) return LOB_FAIL(r, LOB_ENOMEM, "needs more memory than can be addressed");
     char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
     lob_bytes_texts(need, bytes, have, limit);
     return lob_fail_file_hint(
-        error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY, path,
+        r->error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY, r->path,
         "needs %s of memory, and %s are %s", need, have, asked ? "allowed" : "free");
 }
 

@@ -22,6 +22,19 @@ typedef struct {
     lob_dicom_made made; /* path is DICOM, and file what has been made of it */
 } lob_location;
 
+/* A volume on its way in. */
+typedef struct {
+    const lob_location *where;
+    const char *path;                /* for messages: where->path, or a file of the volume */
+    const lob_input *file;           /* open; all of it */
+    const lob_read_options *options; /* never NULL */
+    lob_file_info *info;             /* what is found; may be NULL */
+    lob_error *error;
+} lob_reading;
+
+/* lob_fail_file of anything that has an error and a path, as a lob_reading. */
+#define LOB_FAIL(r, status, ...) lob_fail_file((r)->error, status, (r)->path, __VA_ARGS__)
+
 /* A format's way of reading a volume a few planes at a time. */
 typedef struct {
     void *state;
@@ -56,12 +69,10 @@ typedef struct {
     bool (*sniff)(const lob_location *where, const lob_input *file);
 
     /*
-     * Read. out is an empty volume; on failure lob_read frees whatever is in it. file is open
-     * and is closed by lob_read. options is never NULL; info may be. Sets info->format and
-     * inflate_s, and calls lob_info_add_file for each file read.
+     * Read. out is an empty volume; on failure lob_read frees whatever is in it. Sets info->format
+     * and inflate_s, and calls lob_info_add_file for each file read.
      */
-    lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
-                       const lob_read_options *options, lob_file_info *info, lob_error *error);
+    lob_status (*read)(lob_volume *out, const lob_reading *r);
 
     bool all_frames; /* it reads and writes volumes that hold all frames */
     int level;       /* of gzip where the caller names none; 0: the usual one */
@@ -70,8 +81,7 @@ typedef struct {
     const char *keeps_names;
 
     /* What lob_list does; NULL: a file holds one volume. */
-    lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,
-                       const lob_input *file, lob_error *error);
+    lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_reading *r);
 
     /*
      * Write, through lob_output_*. options and its compress_s are never NULL; the volume's sizes
@@ -81,13 +91,12 @@ typedef struct {
                         const lob_write_options *options, lob_error *error);
 
     /*
-     * Read planes: as read, but data stays NULL and the voxels come through source. where and file
-     * stay until source->close. What is wrong with a file beyond its header may come to light, and
-     * into info, as late as with the last plane. NULL: the volume is read as a whole.
+     * Read planes: as read, but data stays NULL and the voxels come through source. All that r
+     * points to but error stays until source->close. What is wrong with a file beyond its header
+     * may come to light, and into info, as late as with the last plane. NULL: the volume is read as
+     * a whole.
      */
-    lob_status (*open_planes)(lob_plane_source *source, lob_volume *out, const lob_location *where,
-                              const lob_input *file, const lob_read_options *options,
-                              lob_file_info *info, lob_error *error);
+    lob_status (*open_planes)(lob_plane_source *source, lob_volume *out, const lob_reading *r);
 
     /*
      * Write planes, of one channel: as write, to the same bytes. largest is that of the labels
@@ -129,8 +138,7 @@ bool lob_has_suffix(const char *path, const char *suffix);
  * tenths of the memory the system has available when that is 0. bytes < 0 stands for "does not fit
  * in 64 bits". Returns LOB_OK or LOB_ENOMEM with a message.
  */
-lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,
-                             lob_error *error);
+lob_status lob_memory_allows(int64_t bytes, const lob_reading *r);
 
 /*
  * The frame that options->frame asks for, of a file that holds so many. Returns LOB_OK or, when it

@@ -257,7 +257,8 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     lob_read_options chosen = *options;
     if (chosen.frame == LOB_FRAME_ALL && format && !format->all_frames)
         chosen.frame = LOB_FRAME_UNSAID;
-    if (st == LOB_OK) st = format->read(out, &where, &file, &chosen, info, error);
+    const lob_reading r = {&where, path, &file, &chosen, info, error};
+    if (st == LOB_OK) st = format->read(out, &r);
     if (st == LOB_OK) st = lob_format_name_made(out, &where, info);
     if (st != LOB_OK) lob_volume_free(out);
     lob_input_close(&file);
@@ -274,9 +275,11 @@ lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path
     lob_location where;
     lob_input file;
     lob_status st = lob_format_open(&format, &where, &file, path, NULL, error);
+    const lob_read_options defaults = lob_read_defaults();
+    const lob_reading r = {&where, path, &file, &defaults, NULL, error};
     if (st == LOB_OK)
-        st = format->list ? format->list(sets, count, more, &where, &file, error)
-                          : lob_fail_file(error, LOB_EDATA, path, "holds one volume");
+        st = format->list ? format->list(sets, count, more, &r)
+                          : LOB_FAIL(&r, LOB_EDATA, "holds one volume");
     lob_input_close(&file);
     lob_location_free(&where);
     return st;

@@ -16,8 +16,9 @@
 struct lob_planes {
     lob_location where;
     lob_input file;
+    lob_read_options options;
+    lob_reading reading; /* of these */
     lob_plane_source source;
-    lob_file_info *info;
     lob_dims dims;
 };
 
@@ -63,11 +64,10 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
 }
 
 static lob_status read_whole(lob_plane_source *source, lob_volume *out, const lob_format *format,
-                             const lob_location *where, const lob_input *file,
-                             const lob_read_options *options, lob_file_info *info, lob_error *error)
+                             const lob_reading *r)
 {
-    lob_status st = format->read(out, where, file, options, info, error);
-    if (st == LOB_OK) st = whole_source(source, out, 0, out->data, where->path, error);
+    lob_status st = format->read(out, r);
+    if (st == LOB_OK) st = whole_source(source, out, 0, out->data, r->path, r->error);
     if (st == LOB_OK) out->data = NULL;
     return st;
 }
@@ -81,10 +81,6 @@ static void count_time(lob_file_info *info, double start_s, double inflate_s)
 lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *path,
                            const lob_read_options *options, lob_file_info *info, lob_error *error)
 {
-    const lob_read_options defaults = lob_read_defaults();
-    lob_read_options chosen = options ? *options : defaults;
-    chosen.header_only = false;
-    if (chosen.threads < 1) chosen.threads = 1;
     *out = lob_volume_empty();
     *planes = NULL;
     if (info) *info = (lob_file_info){0};
@@ -93,12 +89,15 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     if (!p) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
 
     const lob_format *format;
-    p->info = info;
-    lob_status st = lob_format_open(&format, &p->where, &p->file, path, &chosen, error);
+    p->options = options ? *options : lob_read_defaults();
+    p->options.header_only = false;
+    if (p->options.threads < 1) p->options.threads = 1;
+    p->reading = (lob_reading){&p->where, path, &p->file, &p->options, info, error};
+    lob_status st = lob_format_open(&format, &p->where, &p->file, path, &p->options, error);
     if (st == LOB_OK && format->open_planes)
-        st = format->open_planes(&p->source, out, &p->where, &p->file, &chosen, info, error);
+        st = format->open_planes(&p->source, out, &p->reading);
     else if (st == LOB_OK)
-        st = read_whole(&p->source, out, format, &p->where, &p->file, &chosen, info, error);
+        st = read_whole(&p->source, out, format, &p->reading);
     if (st == LOB_OK) st = lob_format_name_made(out, &p->where, info);
     p->dims = out->dims;
     count_time(info, start_s, 0);
@@ -132,13 +131,14 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t 
 
 lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, lob_error *error)
 {
-    const double start_s = lob_clock_s(), inflate_s = planes->info ? planes->info->inflate_s : 0;
+    lob_file_info *const info = planes->reading.info;
+    const double start_s = lob_clock_s(), inflate_s = info ? info->inflate_s : 0;
     if (z < 0 || n < 1 || n > planes->dims.nz || z > planes->dims.nz - n)
         return lob_fail_file(error, LOB_EARG, planes->where.path,
                              "there are no planes %lld to %lld", (long long)z,
                              (long long)z + n - 1);
     const lob_status st = planes->source.get(planes->source.state, out, z, n, error);
-    count_time(planes->info, start_s, inflate_s);
+    count_time(info, start_s, inflate_s);
     return st;
 }
 

@@ -126,56 +126,55 @@ static bool read_rows(lob_volume *out, unsigned char *rows, size_t row_bytes,
     return true;
 }
 
-static lob_status read_voxels(lob_volume *out, const lob_location *where, const lob_input *file,
-                              const image_head *head, png_structp png, const session *s,
-                              const lob_read_options *options, lob_error *error)
+static lob_status damaged(const lob_reading *r, const char *message)
+{
+    return LOB_FAIL(r, LOB_EDATA, "damaged PNG (%s); copy it again from its source", message);
+}
+
+static lob_status read_voxels(lob_volume *out, const image_head *head, png_structp png,
+                              const session *s, const lob_reading *r)
 {
     const size_t row_bytes = (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
     const int64_t raw = lob_product((int64_t)row_bytes, head->height, 1, 1);
     const int64_t bytes =
         lob_product(out->dims.nx, out->dims.ny, out->channels, head->wide ? 2 : 1);
     /* What a row packs into bits is spread to at most 8 x 3 bytes a pixel. */
-    if (raw / 24 / DEFLATE_MAX_RATIO > (int64_t)file->size)
-        return lob_fail_file(error, LOB_EDATA, where->path,
-                             "declares more pixels than a file of %zu bytes can hold", file->size);
-    LOB_TRY(lob_memory_allows(head->interlaced ? bytes + raw : bytes, where->path, options, error));
+    if (raw / 24 / DEFLATE_MAX_RATIO > (int64_t)r->file->size)
+        return LOB_FAIL(r, LOB_EDATA, "declares more pixels than a file of %zu bytes can hold",
+                        r->file->size);
+    LOB_TRY(lob_memory_allows(head->interlaced ? bytes + raw : bytes, r));
     lob_status st = LOB_OK;
     unsigned char *rows = calloc(head->interlaced ? (size_t)raw : row_bytes, 1);
     out->data = malloc((size_t)bytes);
     if (!rows || !out->data)
-        st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
+        st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
     else if (!read_rows(out, rows, row_bytes, head, png))
-        st = lob_fail_file(error, LOB_EDATA, where->path,
-                           "damaged PNG (%s); copy it again from its source", s->message);
+        st = damaged(r, s->message);
     free(rows);
     return st;
 }
 
-static lob_status png_read(lob_volume *out, const lob_location *where, const lob_input *file,
-                           const lob_read_options *options, lob_file_info *file_info,
-                           lob_error *error)
+static lob_status png_read(lob_volume *out, const lob_reading *r)
 {
-    session s = {.file = file};
+    session s = {.file = r->file};
     image_head head = {0};
-    if (file_info) file_info->format = lob_format_png.name;
-    lob_info_add_file(file_info, file);
-    if (options->frame > 0)
-        return lob_fail_file(error, LOB_EDATA, where->path,
-                             "has no frame %lld; a PNG holds one image", (long long)options->frame);
+    if (r->info) r->info->format = lob_format_png.name;
+    lob_info_add_file(r->info, r->file);
+    if (r->options->frame > 0)
+        return LOB_FAIL(r, LOB_EDATA, "has no frame %lld; a PNG holds one image",
+                        (long long)r->options->frame);
 
     const double start_s = lob_clock_s();
     lob_status st = LOB_OK;
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info) {
-        st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
+        st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
         goto out;
     }
     png_set_read_fn(png, &s, read_bytes);
     if (!read_head(&head, png, info)) {
-        st = lob_fail_file(error, LOB_EDATA, where->path,
-                           "damaged PNG (%s); copy it again from its source",
-                           s.message[0] ? s.message : "odd row size");
+        st = damaged(r, s.message[0] ? s.message : "odd row size");
         goto out;
     }
     out->type = head.wide ? LOB_U16 : LOB_U8;
@@ -183,9 +182,9 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     out->channels = head.alpha ? head.samples - 1 : head.samples;
     out->geometry = lob_geometry_of_spacing(head.spacing_mm);
     out->geometry.unoriented = true;
-    if (head.alpha) lob_warn(file_info, "%s: the alpha channel is left out", where->path);
-    if (!options->header_only) st = read_voxels(out, where, file, &head, png, &s, options, error);
-    if (file_info) file_info->inflate_s += lob_clock_s() - start_s;
+    if (head.alpha) lob_warn(r->info, "%s: the alpha channel is left out", r->path);
+    if (!r->options->header_only) st = read_voxels(out, &head, png, &s, r);
+    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
 out:
     png_destroy_read_struct(&png, &info, NULL);
     return st;

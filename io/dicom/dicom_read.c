@@ -3,6 +3,7 @@
 #include "io/dicom/dicom_run.h"
 #include "io/dicom/outside_program.h"
 #include "io/dicom/seg_codes.h"
+#include "io/format.h"
 #include "io/platform.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
@@ -40,7 +41,7 @@ static lob_status take_file(conversion *c, const char *name)
 {
     if (asprintf(&c->out->file, "%s/%s", c->made, name) >= 0) return LOB_OK;
     c->out->file = NULL;
-    return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    return LOB_FAIL(c, LOB_ENOMEM, "no memory");
 }
 
 /* ---- scans ---- */
@@ -48,11 +49,9 @@ static lob_status take_file(conversion *c, const char *name)
 /* The volume that was asked for, of those that came. */
 static lob_status take_volume(conversion *c, char **names, int count)
 {
-    if (count == 0)
-        return lob_fail_file(c->error, LOB_EDATA, c->path, "dcm2niix makes no volume of it");
+    if (count == 0) return LOB_FAIL(c, LOB_EDATA, "dcm2niix makes no volume of it");
     if (c->volume > count)
-        return lob_fail_file(c->error, LOB_EDATA, c->path, "makes %d volumes, and no number %d",
-                             count, c->volume);
+        return LOB_FAIL(c, LOB_EDATA, "makes %d volumes, and no number %d", count, c->volume);
     if (count > 1 && c->volume == 0) {
         lob_fail_file_hint(c->error, LOB_EDATA, LOB_HINT_CHOOSE_VOLUME, c->path,
                            "series %s makes %d volumes: ", c->series->uid, count);
@@ -78,15 +77,15 @@ static lob_status convert_scan(conversion *c)
     const lob_status st = run(c, &of);
     if (st == LOB_ECANCEL) return st;
     if (strstr(c->text, "Interslice distance varies"))
-        return lob_fail_file(
-            c->error, LOB_EDATA, c->path,
+        return LOB_FAIL(
+            c, LOB_EDATA,
             "its slices do not lie at equal distances; where none is missing, resample them with "
             "`dcm2niix FOLDER` and name the file that ends in _Eq_1");
     LOB_TRY(st);
     int count;
     char **const names = lob_dicom_found(&count, c->made, ".nii");
-    const lob_status taken = names ? take_volume(c, names, count)
-                                   : lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    const lob_status taken =
+        names ? take_volume(c, names, count) : LOB_FAIL(c, LOB_ENOMEM, "no memory");
     free(names);
     return taken;
 }
@@ -100,8 +99,7 @@ static lob_status add_part(conversion *c, lob_volume *whole, const lob_volume *p
     const bool plain = type == LOB_U8 || type == LOB_I16 || type == LOB_I32;
     if (!plain || part->type != type ||
         lob_same_grid(part, c->path, whole, c->path, NULL) != LOB_OK)
-        return lob_fail_file(c->error, LOB_EDATA, c->path,
-                             "its segments overlap, and lie on grids that differ");
+        return LOB_FAIL(c, LOB_EDATA, "its segments overlap, and lie on grids that differ");
     for (int64_t i = 0, n = lob_voxels(whole); i < n; i++) {
         const int32_t there = lob_label_at(whole->data, type, i);
         const int32_t more = lob_label_at(part->data, type, i);
@@ -119,8 +117,7 @@ static lob_status take_part(conversion *c, lob_volume *whole, const char *name)
     lob_volume part;
     char *path;
     how.max_memory = c->options->max_memory;
-    if (asprintf(&path, "%s/%s", c->made, name) < 0)
-        return lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    if (asprintf(&path, "%s/%s", c->made, name) < 0) return LOB_FAIL(c, LOB_ENOMEM, "no memory");
     lob_status st = lob_read(&part, path, &how, NULL, c->error);
     free(path);
     LOB_TRY(st);
@@ -149,9 +146,7 @@ static lob_status join_parts(conversion *c, char **names, int count)
 
 static lob_status take_labels(conversion *c, char **names, int count)
 {
-    if (count == 0)
-        return lob_fail_file(c->error, LOB_EDATA, c->path,
-                             "segimage2itkimage makes no labels of it");
+    if (count == 0) return LOB_FAIL(c, LOB_EDATA, "segimage2itkimage makes no labels of it");
     if (count > 1) return join_parts(c, names, count);
     return take_file(c, names[0]);
 }
@@ -159,9 +154,8 @@ static lob_status take_labels(conversion *c, char **names, int count)
 static lob_status convert_segmentation(conversion *c)
 {
     if (c->series->file_count > 1)
-        return lob_fail_file(c->error, LOB_EDATA, c->path,
-                             "holds %lld segmentations; name the file of one",
-                             (long long)c->series->file_count);
+        return LOB_FAIL(c, LOB_EDATA, "holds %lld segmentations; name the file of one",
+                        (long long)c->series->file_count);
     const lob_dicom_run of = {
         .program = &lob_segimage2itkimage,
         .words = {"--inputDICOM", "../in/00000000.dcm", "--outputDirectory", ".", "--mergeSegments",
@@ -170,8 +164,7 @@ static lob_status convert_segmentation(conversion *c)
     LOB_TRY(run(c, &of));
     int count;
     char **const names = lob_dicom_found(&count, c->made, ".nrrd");
-    lob_status st = names ? take_labels(c, names, count)
-                          : lob_fail_file(c->error, LOB_ENOMEM, c->path, "no memory");
+    lob_status st = names ? take_labels(c, names, count) : LOB_FAIL(c, LOB_ENOMEM, "no memory");
     free(names);
     if (st == LOB_OK) st = lob_seg_names_read(&c->out->names, c->made, c->path, c->error);
     return st;
@@ -186,7 +179,7 @@ static lob_status convert(conversion *c)
     c->in = lob_dicom_links(scratch, c->series, c->path, c->error);
     if (!c->in) return LOB_ECREATE;
     c->made = lob_scratch_folder(scratch, "out");
-    if (!c->made) return lob_fail_file(c->error, LOB_ECREATE, c->path, "no temporary folder");
+    if (!c->made) return LOB_FAIL(c, LOB_ECREATE, "no temporary folder");
     c->out->bytes = c->series->file_bytes;
     c->out->is_segmentation = c->series->is_segmentation;
     return c->series->is_segmentation ? convert_segmentation(c) : convert_scan(c);

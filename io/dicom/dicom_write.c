@@ -29,7 +29,7 @@ typedef struct {
 
 static lob_status no_memory(const seg *g)
 {
-    return lob_fail_file(g->error, LOB_ENOMEM, g->path, "no memory");
+    return LOB_FAIL(g, LOB_ENOMEM, "no memory");
 }
 
 static lob_read_options how_to_read(const lob_write_options *options)
@@ -53,11 +53,10 @@ static lob_status copy_labels(seg *g, const lob_volume *labels)
     g->labels.inter = labels->inter;
     LOB_TRY(lob_labels_dense(&g->labels, &g->set, g->path, g->error));
     if (g->set.count == 0)
-        return lob_fail_file(g->error, LOB_EDATA, g->path,
-                             "there is no label to write, and a DICOM SEG has one at the least");
+        return LOB_FAIL(g, LOB_EDATA,
+                        "there is no label to write, and a DICOM SEG has one at the least");
     if (g->set.count <= MOST_LABELS) return LOB_OK;
-    return lob_fail_file(g->error, LOB_EDATA, g->path, "a DICOM SEG holds %d labels, not %d",
-                         MOST_LABELS, g->set.count);
+    return LOB_FAIL(g, LOB_EDATA, "a DICOM SEG holds %d labels, not %d", MOST_LABELS, g->set.count);
 }
 
 /*
@@ -136,8 +135,7 @@ static lob_status take_output(seg *g)
     if (asprintf(&file, "%s/seg.dcm", g->made) < 0) return no_memory(g);
     lob_status st = lob_input_open(&made, file, NULL);
     free(file);
-    if (st != LOB_OK)
-        return lob_fail_file(g->error, LOB_EDATA, g->path, "itkimage2segimage has written nothing");
+    if (st != LOB_OK) return LOB_FAIL(g, LOB_EDATA, "itkimage2segimage has written nothing");
     st = lob_output_whole(g->path, g->options->force, &(lob_output_part){made.bytes, made.size}, 1,
                           g->error);
     lob_input_close(&made);

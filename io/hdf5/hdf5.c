@@ -58,9 +58,7 @@ static bool hdf5_sniff(const lob_location *where, const lob_input *file)
 }
 
 typedef struct {
-    const lob_location *where;
-    const lob_read_options *options;
-    const lob_input *input;
+    const lob_reading *r;
     bool by_planes; /* only a slab is held at a time */
     char *beside;   /* the text of FILE.xml; NULL: there is none */
 } request;
@@ -113,26 +111,25 @@ static int64_t held_bytes(const lob_hdf5_reply *reply, const request *asked)
 /* ---- what comes back ---- */
 
 /* Why the helper fell silent. */
-static lob_status explain(lob_sandbox *box, const char *path, lob_error *error)
+static lob_status explain(lob_sandbox *box, const lob_reading *r)
 {
     int signal_number;
     switch (lob_sandbox_finish(box, &signal_number)) {
     case LOB_SANDBOX_INTERRUPTED:
-        return lob_fail_file(error, LOB_ECANCEL, path, "interrupted");
+        return LOB_FAIL(r, LOB_ECANCEL, "interrupted");
     case LOB_SANDBOX_KILLED:
-        return lob_fail_file(error, LOB_ENOMEM, path,
-                             "the system ended the reader, most likely for lack of memory");
+        return LOB_FAIL(r, LOB_ENOMEM,
+                        "the system ended the reader, most likely for lack of memory");
     case LOB_SANDBOX_TOO_LONG:
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "damaged HDF5 file: reading it takes for ever");
+        return LOB_FAIL(r, LOB_EDATA, "damaged HDF5 file: reading it takes for ever");
     default:
         if (signal_number)
-            return lob_fail_file(error, LOB_EDATA, path,
-                                 "damaged HDF5 file: the HDF5 library fails on it (signal %d); "
-                                 "`h5dump` may tell more, a fresh copy may help",
-                                 signal_number);
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "damaged HDF5 file: its voxels cannot be read; a fresh copy may help");
+            return LOB_FAIL(r, LOB_EDATA,
+                            "damaged HDF5 file: the HDF5 library fails on it (signal %d); "
+                            "`h5dump` may tell more, a fresh copy may help",
+                            signal_number);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "damaged HDF5 file: its voxels cannot be read; a fresh copy may help");
     }
 }
 
@@ -152,44 +149,41 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
 }
 
 /* The helper's warnings begin with the data set; the file is put before it. */
-static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_location *where)
+static void take_warnings(lob_hdf5_reply *reply, const lob_reading *r)
 {
     enum { MAX_COUNT = sizeof reply->info.warning / sizeof reply->info.warning[0] };
     for (int i = 0; i < reply->info.warnings && i < MAX_COUNT; i++) {
         reply->info.warning[i][sizeof reply->info.warning[0] - 1] = '\0';
-        lob_warn(info, "%s:%s", where->file, reply->info.warning[i]);
+        lob_warn(r->info, "%s:%s", r->where->file, reply->info.warning[i]);
     }
 }
 
 /* Receive n bytes and a NUL behind them, malloc'ed; NULL, with a message, on failure, where the
  * helper is gone. */
-static char *receive_bytes(int64_t n, lob_status *st, lob_sandbox *box, const char *path,
-                           lob_error *error)
+static char *receive_bytes(int64_t n, lob_status *st, lob_sandbox *box, const lob_reading *r)
 {
     char *bytes = malloc((size_t)n + 1);
     if (!bytes) {
-        *st = lob_fail_file(error, LOB_ENOMEM, path, "out of memory");
+        *st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
         lob_sandbox_finish(box, NULL);
         return NULL;
     }
     bytes[n] = '\0';
     if (lob_sandbox_receive(box, bytes, (size_t)n, SILENCE_S)) return bytes;
     free(bytes);
-    *st = explain(box, path, error);
+    *st = explain(box, r);
     return NULL;
 }
 
 static lob_status receive_texts(lob_volume *out, const lob_hdf5_reply *reply, lob_sandbox *box,
-                                const request *asked, lob_error *error)
+                                const lob_reading *r)
 {
-    const char *path = asked->where->path;
     lob_status st = LOB_OK;
-    char *text = receive_bytes(reply->header_bytes, &st, box, path, error), *nifti = NULL;
-    if (text && reply->nifti_bytes > 0)
-        nifti = receive_bytes(reply->nifti_bytes, &st, box, path, error);
+    char *text = receive_bytes(reply->header_bytes, &st, box, r), *nifti = NULL;
+    if (text && reply->nifti_bytes > 0) nifti = receive_bytes(reply->nifti_bytes, &st, box, r);
     if (st == LOB_OK)
         lob_hdf5_take_header(out, text, (size_t)reply->header_bytes, (unsigned char *)nifti,
-                             (size_t)reply->nifti_bytes, asked->where);
+                             (size_t)reply->nifti_bytes, r->where);
     else
         free(text);
     return st;
@@ -213,21 +207,20 @@ static lob_status take_failure(lob_hdf5_reply *reply, lob_error *error)
  *   slab, batch  out  slices and frames that come at a time
  */
 static lob_status receive_header(lob_volume *out, int64_t *slab, int64_t *batch, lob_sandbox *box,
-                                 const request *asked, lob_file_info *info, lob_error *error)
+                                 const request *asked)
 {
-    const char *path = asked->where->path;
+    const lob_reading *const r = asked->r;
     lob_hdf5_reply reply;
-    if (!lob_sandbox_receive(box, &reply, sizeof reply, SILENCE_S))
-        return explain(box, path, error);
+    if (!lob_sandbox_receive(box, &reply, sizeof reply, SILENCE_S)) return explain(box, r);
     if (reply.status != LOB_OK) {
         lob_sandbox_finish(box, NULL);
-        return take_failure(&reply, error);
+        return take_failure(&reply, r->error);
     }
-    take_warnings(info, &reply, asked->where);
+    take_warnings(&reply, r);
     if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
         !is_sane(&reply, &out->geometry)) {
         lob_sandbox_finish(box, NULL);
-        return lob_fail_file(error, LOB_EDATA, path, "damaged HDF5 file: its sizes make no sense");
+        return LOB_FAIL(r, LOB_EDATA, "damaged HDF5 file: its sizes make no sense");
     }
     out->geometry.unoriented = reply.unoriented != 0;
     out->geometry.micrometres = reply.micrometres != 0;
@@ -241,9 +234,9 @@ static lob_status receive_header(lob_volume *out, int64_t *slab, int64_t *batch,
     out->inter = reply.inter;
     *slab = reply.slab;
     *batch = reply.batch;
-    lob_status st = receive_texts(out, &reply, box, asked, error);
-    if (st != LOB_OK || asked->options->header_only) return st;
-    st = lob_memory_allows(held_bytes(&reply, asked), path, asked->options, error);
+    lob_status st = receive_texts(out, &reply, box, r);
+    if (st != LOB_OK || r->options->header_only) return st;
+    st = lob_memory_allows(held_bytes(&reply, asked), r);
     if (st != LOB_OK) lob_sandbox_finish(box, NULL);
     return st;
 }
@@ -268,19 +261,19 @@ static bool receive_voxels(lob_sandbox *box, lob_volume *out, int64_t slab, int6
     return true;
 }
 
-static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const request *asked,
-                                 lob_file_info *info, lob_error *error)
+static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const request *asked)
 {
+    const lob_reading *const r = asked->r;
     int64_t slab, batch;
-    lob_status st = receive_header(out, &slab, &batch, box, asked, info, error);
+    lob_status st = receive_header(out, &slab, &batch, box, asked);
     if (st != LOB_OK) return st;
-    if (!asked->options->header_only) {
+    if (!r->options->header_only) {
         const size_t bytes = lob_type_of(out->type)->bytes;
         out->data = lob_voxel_memory(lob_voxels(out) * out->channels * (int64_t)bytes);
         if (!out->data)
-            st = lob_fail_file(error, LOB_ENOMEM, asked->where->path, "out of memory");
+            st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
         else if (!receive_voxels(box, out, slab, batch))
-            return explain(box, asked->where->path, error);
+            return explain(box, r);
     }
     lob_sandbox_finish(box, NULL);
     return st;
@@ -290,40 +283,40 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
  * Start the helper on the file, opened once more: what it reads must be what was mapped here, of
  * which checksums are made.
  */
-static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const request *asked,
-                               lob_error *error)
+static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const request *asked)
 {
-    const lob_location *where = asked->where;
-    lob_hdf5_request message = {.task = task,
-                                .path = text_bytes(where->path),
-                                .inside = text_bytes(where->inside),
-                                .beside = text_bytes(asked->beside),
-                                .carried = -1,
-                                .nifti = -1};
-    if (asked->options) message.options = *asked->options;
-    const int file = lob_input_open_again(asked->input, where->file);
-    if (file < 0)
-        return lob_fail_file(error, LOB_EIO, where->path, "has changed while it was read");
+    const lob_reading *const r = asked->r;
+    const lob_location *where = r->where;
+    const lob_hdf5_request message = {.task = task,
+                                      .path = text_bytes(where->path),
+                                      .inside = text_bytes(where->inside),
+                                      .beside = text_bytes(asked->beside),
+                                      .carried = -1,
+                                      .nifti = -1,
+                                      .options = *r->options};
+    const int file = lob_input_open_again(r->file, where->file);
+    if (file < 0) return LOB_FAIL(r, LOB_EIO, "has changed while it was read");
     const lob_status st = lob_hdf5_ask(
         box, &message, (const void *const[5]){where->path, where->inside, asked->beside}, file,
-        where->path, error);
+        r->path, r->error);
     lob_fd_close(file);
     return st;
 }
 
-static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lob_input *file,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status hdf5_read(lob_volume *out, const lob_reading *r)
 {
-    if (info) info->format = lob_format_hdf5.name;
-    lob_read_options sane = *options;
+    lob_read_options sane = *r->options;
+    lob_reading sanely = *r;
     if (sane.threads < 1) sane.threads = 1;
-    request asked = {.where = where, .options = &sane, .input = file, .beside = read_beside(where)};
-
-    lob_info_add_file(info, file);
+    sanely.options = &sane;
+    const request asked = {.r = &sanely, .beside = read_beside(r->where)};
+    lob_file_info *const info = r->info;
+    if (info) info->format = lob_format_hdf5.name;
+    lob_info_add_file(info, r->file);
     const double start_s = lob_clock_s();
     lob_sandbox box;
-    lob_status st = start_helper(&box, LOB_HDF5_READ, &asked, error);
-    if (st == LOB_OK) st = receive_volume(out, &box, &asked, info, error);
+    lob_status st = start_helper(&box, LOB_HDF5_READ, &asked);
+    if (st == LOB_OK) st = receive_volume(out, &box, &asked);
     if (info) info->inflate_s += lob_clock_s() - start_s;
     free(asked.beside);
     return st;
@@ -331,15 +324,14 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
 
 /* ---- the list ---- */
 
-static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
-                            const lob_input *file, lob_error *error)
+static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lob_reading *r)
 {
-    request asked = {.where = where, .input = file};
+    const request asked = {.r = r};
     lob_sandbox box;
     int found = 0;
     lob_data_set *rows = calloc(LOB_HDF5_MAX_SETS, sizeof *rows);
-    if (!rows) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
-    const lob_status st = start_helper(&box, LOB_HDF5_LIST, &asked, error);
+    if (!rows) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
+    const lob_status st = start_helper(&box, LOB_HDF5_LIST, &asked);
     if (st != LOB_OK) {
         free(rows);
         return st;
@@ -349,7 +341,7 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
     ok = ok && lob_sandbox_receive(&box, rows, (size_t)*count * sizeof *rows, SILENCE_S);
     if (!ok) {
         free(rows);
-        return explain(&box, where->path, error);
+        return explain(&box, r);
     }
     lob_sandbox_finish(&box, NULL);
     for (int i = 0; i < *count; i++) { /* the helper may have been taken over by the file */
@@ -366,10 +358,10 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
 
 typedef struct {
     request asked;
+    lob_reading reading;
     lob_read_options options;
     lob_sandbox box;
     bool running; /* the helper */
-    lob_file_info *info;
     lob_dims dims;
     int64_t channels, plane;    /* plane: bytes */
     int64_t slab, first, depth; /* planes that come at a time; first and number of those at hand */
@@ -386,29 +378,32 @@ static void planes_close(void *state)
 }
 
 /* Start the helper again, for planes that have gone by. */
-static lob_status start_again(planes *p, lob_error *error)
+static lob_status start_again(planes *p)
 {
     lob_volume again = lob_volume_empty();
     int64_t slab = 0, batch;
     if (p->running) lob_sandbox_finish(&p->box, NULL);
     p->running = false;
     p->first = p->depth = 0;
-    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked, error);
-    if (st == LOB_OK) st = receive_header(&again, &slab, &batch, &p->box, &p->asked, NULL, error);
+    lob_file_info *const info = p->reading.info;
+    p->reading.info = NULL; /* which has been told */
+    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked);
+    if (st == LOB_OK) st = receive_header(&again, &slab, &batch, &p->box, &p->asked);
+    p->reading.info = info;
     if (st == LOB_OK) {
         p->running = true;
         const lob_dims d = again.dims;
         if (!lob_same_dims(d, p->dims) || slab != p->slab ||
             p->plane != d.nx * d.ny * (int64_t)lob_type_of(again.type)->bytes ||
             p->channels != again.channels)
-            st = lob_fail_file(error, LOB_EDATA, p->asked.where->path,
-                               "damaged HDF5 file: it reads differently each time");
+            st = LOB_FAIL(&p->reading, LOB_EDATA,
+                          "damaged HDF5 file: it reads differently each time");
     }
     lob_volume_free(&again);
     return st;
 }
 
-static lob_status receive_slab(planes *p, lob_error *error)
+static lob_status receive_slab(planes *p)
 {
     const int64_t first = p->first + p->depth, left = p->dims.nz - first;
     const int64_t depth = left < p->slab ? left : p->slab;
@@ -419,7 +414,7 @@ static lob_status receive_slab(planes *p, lob_error *error)
         return LOB_OK;
     }
     p->running = false;
-    return explain(&p->box, p->asked.where->path, error);
+    return explain(&p->box, &p->reading);
 }
 
 static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
@@ -427,11 +422,12 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
 {
     planes *p = state;
     const double start_s = lob_clock_s();
-    lob_status st = p->running && z >= p->first ? LOB_OK : start_again(p, error);
+    p->reading.error = error;
+    lob_status st = p->running && z >= p->first ? LOB_OK : start_again(p);
     for (int64_t done = 0; st == LOB_OK && done < n;) {
         const int64_t from = z + done - p->first, left = p->depth - from;
         if (left <= 0) {
-            st = receive_slab(p, error);
+            st = receive_slab(p);
             continue;
         }
         const int64_t some = left < n - done ? left : n - done;
@@ -440,38 +436,33 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
                    (size_t)(some * p->plane));
         done += some;
     }
-    if (p->info) p->info->inflate_s += lob_clock_s() - start_s;
+    if (p->reading.info) p->reading.info->inflate_s += lob_clock_s() - start_s;
     return st;
 }
 
-static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
-                                   const lob_location *where, const lob_input *file,
-                                   const lob_read_options *options, lob_file_info *info,
-                                   lob_error *error)
+static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, const lob_reading *r)
 {
     planes *p = calloc(1, sizeof *p);
-    if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
+    lob_file_info *const info = r->info;
+    if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
     if (info) info->format = lob_format_hdf5.name;
-    lob_info_add_file(info, file);
+    lob_info_add_file(info, r->file);
     const double start_s = lob_clock_s();
     int64_t batch;
-    p->options = *options;
+    p->reading = *r;
+    p->options = *r->options;
+    p->reading.options = &p->options;
     if (p->options.frame == LOB_FRAME_ALL) p->options.frame = LOB_FRAME_UNSAID; /* one at a time */
-    p->asked = (request){.where = where,
-                         .options = &p->options,
-                         .input = file,
-                         .by_planes = true,
-                         .beside = read_beside(where)};
-    p->info = info;
-    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked, error);
-    if (st == LOB_OK) st = receive_header(out, &p->slab, &batch, &p->box, &p->asked, info, error);
+    p->asked = (request){&p->reading, .by_planes = true, .beside = read_beside(r->where)};
+    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked);
+    if (st == LOB_OK) st = receive_header(out, &p->slab, &batch, &p->box, &p->asked);
     p->running = st == LOB_OK;
     if (st == LOB_OK) {
         p->dims = out->dims;
         p->channels = out->channels;
         p->plane = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
         p->at_hand = malloc((size_t)(p->channels * p->slab * p->plane));
-        if (!p->at_hand) st = lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
+        if (!p->at_hand) st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
     }
     if (info) info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK)

@@ -15,9 +15,9 @@ static bool take_nifti(lob_volume *out, const unsigned char *bytes, size_t n,
 {
     lob_volume v = lob_volume_empty();
     const lob_input file = {.bytes = (unsigned char *)bytes, .size = n};
-    const lob_read_options reading = {.threads = 1, .header_only = true};
-    if (!lob_nifti_looks(bytes, n) ||
-        lob_format_nifti.read(&v, where, &file, &reading, NULL, NULL) != LOB_OK ||
+    const lob_read_options options = {.threads = 1, .header_only = true};
+    const lob_reading r = {where, where->path, &file, &options, NULL, NULL};
+    if (!lob_nifti_looks(bytes, n) || lob_format_nifti.read(&v, &r) != LOB_OK ||
         !lob_same_dims(v.dims, out->dims)) {
         lob_volume_free(&v);
         return false;

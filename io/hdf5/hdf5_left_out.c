@@ -10,15 +10,12 @@ static bool sniff(const lob_location *where, const lob_input *file)
     return file->size >= sizeof signature && memcmp(file->bytes, signature, sizeof signature) == 0;
 }
 
-static lob_status read_none(lob_volume *out, const lob_location *where, const lob_input *file,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_none(lob_volume *out, const lob_reading *r)
 {
     (void)out;
-    (void)file;
-    (void)options;
-    if (info) info->format = lob_format_hdf5.name;
-    return lob_fail_file(error, LOB_EDATA, where->path,
-                         "this build of Lobule has no HDF5; convert it to .nii.gz on another");
+    if (r->info) r->info->format = lob_format_hdf5.name;
+    return LOB_FAIL(r, LOB_EDATA,
+                    "this build of Lobule has no HDF5; convert it to .nii.gz on another");
 }
 
 static lob_status write_none(const lob_volume *volume, const lob_location *where,

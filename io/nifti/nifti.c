@@ -60,14 +60,15 @@ static bool inflate_apart(unsigned char **raw, const lob_nifti *h, lob_gzip_rest
 }
 
 static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t frame,
-                                lob_gzip_rest *rest, const lob_input *image, const char *path,
-                                int threads, lob_error *error)
+                                lob_gzip_rest *rest, const lob_reading *r)
 {
-    if (inflate_apart(raw, h, rest, image, threads)) return LOB_OK;
+    const lob_input *const image = r->file;
+    if (inflate_apart(raw, h, rest, image, r->options->threads)) return LOB_OK;
     const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
     unsigned char *buffer = lob_voxel_memory((int64_t)size);
-    if (!buffer) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for %zu bytes", size);
-    const lob_status st = lob_gunzip(buffer, size, rest, image->bytes, image->size, path, error);
+    if (!buffer) return LOB_FAIL(r, LOB_ENOMEM, "no memory for %zu bytes", size);
+    const lob_status st =
+        lob_gunzip(buffer, size, rest, image->bytes, image->size, r->path, r->error);
     if (st != LOB_OK) {
         free(buffer);
         return st;
@@ -82,8 +83,7 @@ static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t
 }
 
 static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t frame,
-                                lob_gzip_rest *rest, const lob_input *image, const char *path,
-                                lob_error *error)
+                                lob_gzip_rest *rest, const lob_reading *r)
 {
     lob_gzip_part *parts = malloc((size_t)h->vectors * sizeof *parts);
     *raw = lob_voxel_memory(h->frame_bytes * h->vectors);
@@ -92,9 +92,10 @@ static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t
         for (int64_t v = 0; v < h->vectors; v++)
             parts[v] = (lob_gzip_part){component_at(h, frame, v), (size_t)h->frame_bytes,
                                        *raw + v * h->frame_bytes};
-        st = lob_gunzip_parts(parts, (int)h->vectors, rest, image->bytes, image->size, path, error);
+        st = lob_gunzip_parts(parts, (int)h->vectors, rest, r->file->bytes, r->file->size, r->path,
+                              r->error);
     } else {
-        lob_fail_file(error, st, path, "no memory for its voxels");
+        LOB_FAIL(r, st, "no memory for its voxels");
     }
     free(parts);
     if (st != LOB_OK) {
@@ -106,38 +107,36 @@ static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t
 
 /* What follows the bytes that were read, up to read_to, of a gzip file. */
 static lob_status check_rest(const lob_nifti *h, const lob_gzip_rest *rest, uint64_t read_to,
-                             const char *path, lob_file_info *info, lob_error *error)
+                             const lob_reading *r)
 {
     const uint64_t after = voxels_end(h), end = read_to + rest->surplus;
-    if (end < after)
-        return lob_fail_file(error, LOB_EDATA, path, "damaged: it ends before its last frame");
+    if (end < after) return LOB_FAIL(r, LOB_EDATA, "damaged: it ends before its last frame");
     if (end > after)
-        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+        lob_warn(r->info, "%s: %llu bytes after the voxels are not read", r->path,
                  (unsigned long long)(end - after));
     if (rest->trailing > 0)
-        lob_warn(info, "%s: %zu bytes after the gzip data are not read", path, rest->trailing);
+        lob_warn(r->info, "%s: %zu bytes after the gzip data are not read", r->path,
+                 rest->trailing);
     return LOB_OK;
 }
 
 /* The stored voxels of one frame, component after component, malloc'ed. */
 static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
-                        const lob_input *image, const char *path, const lob_read_options *options,
-                        lob_file_info *info, lob_error *error)
+                        const lob_reading *r)
 {
+    const lob_input *const image = r->file;
     const int64_t bytes = h->frame_bytes * h->vectors;
     const bool converts = h->type->channels > 1 || h->type->word == 16;
-    LOB_TRY(
-        lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, path, options, error));
+    LOB_TRY(lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, r));
     if (lob_is_gzip(image->bytes, image->size)) {
         lob_gzip_rest rest;
         /* All frames at once is several times as fast, where memory holds them. */
-        const bool whole =
-            h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
-        lob_status st =
-            whole ? inflate_whole(raw, h, frame, &rest, image, path, options->threads, error)
-                  : inflate_frame(raw, h, frame, &rest, image, path, error);
+        lob_reading quiet = *r;
+        quiet.error = NULL;
+        const bool whole = h->frames == 1 || lob_memory_allows(h->total_bytes, &quiet) == LOB_OK;
+        lob_status st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, r);
         const uint64_t read_to = whole ? voxels_end(h) : frame_end(h, frame);
-        if (st == LOB_OK) st = check_rest(h, &rest, read_to, path, info, error);
+        if (st == LOB_OK) st = check_rest(h, &rest, read_to, r);
         if (st != LOB_OK) {
             free(*raw);
             *raw = NULL;
@@ -145,9 +144,9 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
         return st;
     }
     *raw = lob_voxel_memory(bytes);
-    if (!*raw) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
+    if (!*raw) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
     if (h->frames == 1)
-        lob_copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, options->threads);
+        lob_copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, r->options->threads);
     else
         gather(*raw, image->bytes, h, frame);
     return LOB_OK;
@@ -183,8 +182,8 @@ static void split(unsigned char *planes, const unsigned char *raw, int64_t voxel
 }
 
 /* Stored voxels to voxels in memory; takes raw over. */
-static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *h, const char *path,
-                          lob_error *error)
+static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *h,
+                          const lob_reading *r)
 {
     const int64_t voxels = lob_voxels(out);
     const size_t bytes = (size_t)(h->frame_bytes * h->vectors);
@@ -200,34 +199,30 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
         out->data = lob_voxel_memory(voxels * h->vectors * h->type->channels);
         if (out->data) split(out->data, raw, voxels * h->vectors, h->type->channels);
         free(raw);
-        if (!out->data) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
+        if (!out->data) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
     }
     return LOB_OK;
 }
 
 /* ---- reading ---- */
 
-static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const lob_nifti_files *from,
-                              const lob_read_options *options, lob_file_info *info,
-                              lob_error *error)
+static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const lob_reading *image)
 {
     unsigned char *raw = NULL;
     const double start_s = lob_clock_s();
-    lob_status st = fetch(&raw, h, out->frame, from->image, from->image_path, options, info, error);
-    if (info && lob_is_gzip(from->image->bytes, from->image->size))
-        info->inflate_s += lob_clock_s() - start_s;
-    if (st == LOB_OK) st = convert(out, raw, h, from->image_path, error);
+    lob_status st = fetch(&raw, h, out->frame, image);
+    if (image->info && lob_is_gzip(image->file->bytes, image->file->size))
+        image->info->inflate_s += lob_clock_s() - start_s;
+    if (st == LOB_OK) st = convert(out, raw, h, image);
     return st;
 }
 
-static lob_status nifti_read(lob_volume *out, const lob_location *where, const lob_input *file,
-                             const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status nifti_read(lob_volume *out, const lob_reading *r)
 {
     lob_nifti_files from;
     lob_nifti h;
-    lob_status st = lob_nifti_open(&from, &h, out, where, file, options, info, error);
-    if (st == LOB_OK && !options->header_only)
-        st = read_voxels(out, &h, &from, options, info, error);
+    lob_status st = lob_nifti_open(&from, &h, out, r);
+    if (st == LOB_OK && !r->options->header_only) st = read_voxels(out, &h, &from.image);
     lob_nifti_close(&from);
     return st;
 }
@@ -240,9 +235,8 @@ typedef struct {
     lob_nifti_files from;
     lob_nifti h;
     int64_t frame, plane; /* plane: voxels */
-    lob_file_info *info;
-    bool outgrows; /* the image's file, memory */
-    bool checked;  /* the whole file */
+    bool outgrows;        /* the image's file, memory */
+    bool checked;         /* the whole file */
     /* of components, which lie apart: number v has reader v modulo their count; 0: no gzip */
     lob_gzip_reader *readers[MAX_READERS];
     int64_t reader_count;
@@ -276,9 +270,10 @@ static lob_status fetch_stored(planes *p, unsigned char *out, int64_t v, uint64_
                                lob_error *error)
 {
     const uint64_t from = component_at(&p->h, p->frame, v) + at;
+    lob_reading image = p->from.image;
     lob_gzip_rest rest;
     if (p->reader_count == 0) {
-        memcpy(out, p->from.image->bytes + from, n);
+        memcpy(out, p->from.image.file->bytes + from, n);
         return LOB_OK;
     }
     const double start_s = lob_clock_s();
@@ -288,10 +283,11 @@ static lob_status fetch_stored(planes *p, unsigned char *out, int64_t v, uint64_
     lob_status st = LOB_OK;
     if (!whole || (from + n == end && !p->checked)) {
         st = lob_gzip_reader_end(reader, end, &rest, error);
-        if (st == LOB_OK) st = check_rest(&p->h, &rest, end, p->from.image_path, p->info, error);
+        image.error = error;
+        if (st == LOB_OK) st = check_rest(&p->h, &rest, end, &image);
         p->checked = true;
     }
-    if (p->info) p->info->inflate_s += lob_clock_s() - start_s;
+    if (image.info) image.info->inflate_s += lob_clock_s() - start_s;
     return st;
 }
 
@@ -305,7 +301,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
     const size_t made = (size_t)(voxels * type->channels) * lob_type_of(type->type)->bytes;
     for (int64_t v = 0; v < p->h.vectors; v++, out += made) {
         unsigned char *raw = buffer_for(p, out, bytes);
-        if (!raw) return lob_fail_file(error, LOB_ENOMEM, p->from.image_path, "no memory");
+        if (!raw) return lob_fail_file(error, LOB_ENOMEM, p->from.image.path, "no memory");
         const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
         LOB_TRY(fetch_stored(p, raw, v, at, bytes, error));
         if (type->word == 16) {
@@ -315,30 +311,25 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
             lob_swap_words(raw, bytes, type->word);
         }
         if (type->channels > 1) split(out, raw, voxels, type->channels);
-        if (p->outgrows) lob_input_unload(p->from.image);
+        if (p->outgrows) lob_input_unload(p->from.image.file);
     }
     return LOB_OK;
 }
 
-static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
-                                    const lob_location *where, const lob_input *file,
-                                    const lob_read_options *options, lob_file_info *info,
-                                    lob_error *error)
+static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out, const lob_reading *r)
 {
     planes *p = calloc(1, sizeof *p);
-    if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
-    lob_status st = lob_nifti_open(&p->from, &p->h, out, where, file, options, info, error);
+    if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
+    lob_status st = lob_nifti_open(&p->from, &p->h, out, r);
     p->frame = out->frame;
     p->plane = out->dims.nx * out->dims.ny;
-    p->info = info;
-    const lob_input *image = p->from.image;
-    p->outgrows = st == LOB_OK && lob_outgrows_memory(image, options);
+    const lob_input *image = p->from.image.file;
+    p->outgrows = st == LOB_OK && lob_outgrows_memory(image, r->options);
     if (st == LOB_OK && lob_is_gzip(image->bytes, image->size))
         p->reader_count = p->h.vectors < MAX_READERS ? p->h.vectors : MAX_READERS;
     for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
-        p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image_path);
-        if (!p->readers[i])
-            st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to inflate it");
+        p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image.path);
+        if (!p->readers[i]) st = LOB_FAIL(r, LOB_ENOMEM, "no memory to inflate it");
     }
     if (st == LOB_OK)
         *source = (lob_plane_source){p, planes_get, planes_close};

@@ -33,69 +33,67 @@ bool lob_nifti_looks(const unsigned char *bytes, size_t n)
     return version_of(bytes, n, &swapped) != 0;
 }
 
-static lob_status check_magic(lob_nifti *h, const char *path, lob_error *error)
+static lob_status check_magic(lob_nifti *h, const lob_reading *r)
 {
     const unsigned char *magic = h->bytes + lob_nifti_place_of(LOB_NIFTI_magic, h->version).offset;
     if (h->version == 1) {
         h->pair = memcmp(magic, "ni1", 4) == 0;
         if (h->pair || memcmp(magic, "n+1", 4) == 0) return LOB_OK;
-        return lob_fail_file(
-            error, LOB_EDATA, path,
+        return LOB_FAIL(
+            r, LOB_EDATA,
             "is ANALYZE 7.5 or damaged NIfTI (no magic \"n+1\" or \"ni1\"); ANALYZE does "
             "not say which side is left, so convert it with a tool that knows its origin");
     }
     h->pair = memcmp(magic, "ni2", 4) == 0;
     if (!h->pair && memcmp(magic, "n+2", 4) != 0)
-        return lob_fail_file(error, LOB_EDATA, path, "damaged: a NIfTI-2 header without its magic");
+        return LOB_FAIL(r, LOB_EDATA, "damaged: a NIfTI-2 header without its magic");
     if (memcmp(magic + 4, "\r\n\032\n", 4) != 0)
-        return lob_fail_file(
-            error, LOB_EDATA, path,
+        return LOB_FAIL(
+            r, LOB_EDATA,
             "damaged: its line ends were changed, as by a transfer in text mode; copy it "
             "again in binary mode");
     return LOB_OK;
 }
 
-static lob_status check_type(lob_nifti *h, const char *path, lob_file_info *info, lob_error *error)
+static lob_status check_type(lob_nifti *h, const lob_reading *r)
 {
     const int64_t code = lob_nifti_int(h->bytes, LOB_NIFTI_datatype, 0);
     const int64_t bits = lob_nifti_int(h->bytes, LOB_NIFTI_bitpix, 0);
     h->type = lob_nifti_type_of(code);
     if (code == DT_BINARY)
-        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+        return lob_fail_file_hint(r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
                                   "one-bit voxels are not read; convert it to uint8");
     if (!h->type)
-        return lob_fail_file(error, LOB_EDATA, path, "damaged: there is no datatype %lld",
-                             (long long)code);
+        return LOB_FAIL(r, LOB_EDATA, "damaged: there is no datatype %lld", (long long)code);
     if (bits == 0)
-        lob_warn(info, "%s: bitpix is 0; %s has %zu", path, h->type->name, 8 * h->type->bytes);
+        lob_warn(r->info, "%s: bitpix is 0; %s has %zu", r->path, h->type->name,
+                 8 * h->type->bytes);
     else if (bits != (int64_t)(8 * h->type->bytes))
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "damaged: datatype %s has %zu bits, but bitpix says %lld",
-                             h->type->name, 8 * h->type->bytes, (long long)bits);
+        return LOB_FAIL(r, LOB_EDATA, "damaged: datatype %s has %zu bits, but bitpix says %lld",
+                        h->type->name, 8 * h->type->bytes, (long long)bits);
     return LOB_OK;
 }
 
-static lob_status check_dims(lob_nifti *h, const char *path, lob_error *error)
+static lob_status check_dims(lob_nifti *h, const lob_reading *r)
 {
     const int64_t rank = lob_nifti_int(h->bytes, LOB_NIFTI_dim, 0);
     if (rank < 1 || rank > 7)
-        return lob_fail_file(error, LOB_EDATA, path, "damaged: dim[0] is %lld, but must be 1 to 7",
-                             (long long)rank);
+        return LOB_FAIL(r, LOB_EDATA, "damaged: dim[0] is %lld, but must be 1 to 7",
+                        (long long)rank);
     int64_t side[8] = {0, 1, 1, 1, 1, 1, 1, 1};
     for (int i = 1; i <= rank; i++) {
         side[i] = lob_nifti_int(h->bytes, LOB_NIFTI_dim, i);
         if (side[i] < 1)
-            return lob_fail_file(error, LOB_EDATA, path,
-                                 "damaged: dim[%d] is %lld, but must be 1 or more", i,
-                                 (long long)side[i]);
+            return LOB_FAIL(r, LOB_EDATA, "damaged: dim[%d] is %lld, but must be 1 or more", i,
+                            (long long)side[i]);
     }
     if (side[6] > 1 || side[7] > 1)
         return lob_fail_file_hint(
-            error, LOB_EDATA, LOB_HINT_CONVERT, path,
+            r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
             "has %lld dimensions; at most 5 are read (x, y, z, time, channel)", (long long)rank);
     if (side[5] > INT_MAX / 4 || (side[5] > 1 && h->type->channels > 1))
-        return lob_fail_file(error, LOB_EDATA, path, "dim[5] is %lld, which %s voxels cannot have",
-                             (long long)side[5], h->type->name);
+        return LOB_FAIL(r, LOB_EDATA, "dim[5] is %lld, which %s voxels cannot have",
+                        (long long)side[5], h->type->name);
     h->dims = (lob_dims){side[1], side[2], side[3]};
     h->frames = side[4];
     h->vectors = side[5];
@@ -103,21 +101,19 @@ static lob_status check_dims(lob_nifti *h, const char *path, lob_error *error)
     h->frame_bytes = lob_product(voxels, (int64_t)h->type->bytes, 1, 1);
     h->total_bytes = lob_product(h->frame_bytes, h->frames, h->vectors, 1);
     if (voxels < 0 || h->frame_bytes < 0 || h->total_bytes < 0)
-        return lob_fail_file(
-            error, LOB_EDATA, path,
-            "damaged: its dimensions, %lld x %lld x %lld x %lld x %lld, are impossible",
-            (long long)side[1], (long long)side[2], (long long)side[3], (long long)side[4],
-            (long long)side[5]);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "damaged: its dimensions, %lld x %lld x %lld x %lld x %lld, are impossible",
+                        (long long)side[1], (long long)side[2], (long long)side[3],
+                        (long long)side[4], (long long)side[5]);
     return LOB_OK;
 }
 
-static lob_status check_offset(lob_nifti *h, const char *path, lob_error *error)
+static lob_status check_offset(lob_nifti *h, const lob_reading *r)
 {
     const double said = lob_nifti_real(h->bytes, LOB_NIFTI_vox_offset, 0);
     if (!(said >= 0 && said < 0x1p62) || said != floor(said))
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "damaged: vox_offset is %g, but must be a whole number of bytes",
-                             said);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "damaged: vox_offset is %g, but must be a whole number of bytes", said);
     /* In a single file the voxels cannot lie in the header; old writers leave 0 there. */
     const int64_t first = h->pair ? 0 : (int64_t)h->size + LOB_NIFTI_EXTENDER;
     const int64_t offset = lob_nifti_int(h->bytes, LOB_NIFTI_vox_offset, 0);
@@ -125,7 +121,7 @@ static lob_status check_offset(lob_nifti *h, const char *path, lob_error *error)
     return LOB_OK;
 }
 
-static lob_status check_scaling(lob_nifti *h, const char *path, lob_error *error)
+static lob_status check_scaling(lob_nifti *h, const lob_reading *r)
 {
     const double slope = lob_nifti_real(h->bytes, LOB_NIFTI_scl_slope, 0);
     const double inter = lob_nifti_real(h->bytes, LOB_NIFTI_scl_inter, 0);
@@ -133,14 +129,14 @@ static lob_status check_scaling(lob_nifti *h, const char *path, lob_error *error
     h->inter = 0;
     if (h->type->channels > 1 || slope == 0 || !isfinite(slope)) return LOB_OK; /* not scaled */
     if (!isfinite(inter))
-        return lob_fail_file(error, LOB_EDATA, path, "damaged: scl_inter is not a finite number");
+        return LOB_FAIL(r, LOB_EDATA, "damaged: scl_inter is not a finite number");
     h->slope = slope;
     h->inter = inter;
     return LOB_OK;
 }
 
-lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n, const char *path,
-                           lob_file_info *info, lob_error *error)
+lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
+                           const lob_reading *r)
 {
     lob_nifti *h = out;
     memset(h, 0, sizeof *h);
@@ -148,36 +144,33 @@ lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
     if (h->version == 0) {
         static const char text_form[] = "<nifti_image";
         if (n >= sizeof text_form - 1 && memcmp(bytes, text_form, sizeof text_form - 1) == 0)
-            return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+            return lob_fail_file_hint(r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
                                       "the text form of NIfTI is not read; convert it to .nii");
-        return lob_fail_file(error, LOB_EDATA, path, "is not NIfTI: %s",
-                             n < 4 ? "it has no header"
-                                   : "its header does not begin with 348 or 540");
+        return LOB_FAIL(r, LOB_EDATA, "is not NIfTI: %s",
+                        n < 4 ? "it has no header" : "its header does not begin with 348 or 540");
     }
     h->size = h->version == 2 ? LOB_NIFTI2_BYTES : LOB_NIFTI1_BYTES;
     if (n < h->size)
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "damaged: cut short in its header, after %zu of %zu bytes", n,
-                             h->size);
+        return LOB_FAIL(r, LOB_EDATA, "damaged: cut short in its header, after %zu of %zu bytes", n,
+                        h->size);
     memcpy(h->bytes, bytes, h->size);
     if (h->swapped) lob_nifti_swap(h->bytes, h->version);
 
-    lob_status st = check_magic(h, path, error);
+    lob_status st = check_magic(h, r);
     const int64_t intent = lob_nifti_int(h->bytes, LOB_NIFTI_intent_code, 0);
     if (st == LOB_OK && intent >= 3000 && intent <= 3099)
         st = lob_fail_file_hint(
-            error, LOB_EDATA, LOB_HINT_CONVERT, path,
+            r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
             "is CIFTI, brain surfaces rather than a grid of voxels; take its volume out "
             "with wb_command -cifti-separate");
-    if (st == LOB_OK) st = check_type(h, path, info, error);
-    if (st == LOB_OK) st = check_dims(h, path, error);
-    if (st == LOB_OK) st = check_offset(h, path, error);
-    if (st == LOB_OK) st = check_scaling(h, path, error);
+    if (st == LOB_OK) st = check_type(h, r);
+    if (st == LOB_OK) st = check_dims(h, r);
+    if (st == LOB_OK) st = check_offset(h, r);
+    if (st == LOB_OK) st = check_scaling(h, r);
     return st;
 }
 
-void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, const char *path,
-                                lob_file_info *info)
+void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, const lob_reading *r)
 {
     if (n < LOB_NIFTI_EXTENDER || bytes[0] == 0) return;
     bool uneven = false;
@@ -187,9 +180,9 @@ void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, co
                       code = int32_at(bytes + at + 4, swapped);
         if (size == 0 && code == 0) break; /* the zeros up to a round vox_offset */
         if (size < 8 || (size_t)size > n - at) {
-            lob_warn(info,
+            lob_warn(r->info,
                      "%s: an extension claims %d bytes where %zu are left; it is copied as it is",
-                     path, size, n - at);
+                     r->path, size, n - at);
             return;
         }
         uneven = uneven || size % 16 != 0;
@@ -197,7 +190,7 @@ void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, co
         memcpy(bytes + at + 4, &code, sizeof code);
         at += (size_t)size;
     }
-    if (uneven) lob_warn(info, "%s: the size of an extension is no multiple of 16", path);
+    if (uneven) lob_warn(r->info, "%s: the size of an extension is no multiple of 16", r->path);
 }
 
 /* ---- geometry ---- */
@@ -284,17 +277,16 @@ static bool qform_geometry(lob_geometry *out, const lob_nifti *h)
 }
 
 static void compare_forms(const lob_geometry *s, const lob_geometry *q, const lob_nifti *h,
-                          const char *path, lob_file_info *info)
+                          const lob_reading *r)
 {
     const double *mm = s->spacing_mm;
     const double apart = lob_corners_apart_mm(s, q, h->dims);
     if (apart > 0.1 * fmin(fmin(mm[0], mm[1]), mm[2]))
-        lob_warn(info, "%s: sform and qform place it up to %.3g mm apart; the sform is used", path,
-                 apart);
+        lob_warn(r->info, "%s: sform and qform place it up to %.3g mm apart; the sform is used",
+                 r->path, apart);
 }
 
-static void compare_sizes(const lob_geometry *g, const lob_nifti *h, const char *path,
-                          lob_file_info *info)
+static void compare_sizes(const lob_geometry *g, const lob_nifti *h, const lob_reading *r)
 {
     const int64_t sides[3] = {h->dims.nx, h->dims.ny, h->dims.nz};
     const double mm = unit_mm(h);
@@ -302,18 +294,17 @@ static void compare_sizes(const lob_geometry *g, const lob_nifti *h, const char 
     voxel_sizes(size, h);
     for (int i = 0; i < 3; i++)
         if (sides[i] > 1 && fabs(size[i] * mm - g->spacing_mm[i]) > 1e-3 * g->spacing_mm[i]) {
-            lob_warn(info,
+            lob_warn(r->info,
                      "%s: pixdim says %.4g x %.4g x %.4g mm, its sform %.4g x %.4g x %.4g, which "
                      "is used",
-                     path, size[0] * mm, size[1] * mm, size[2] * mm, g->spacing_mm[0],
+                     r->path, size[0] * mm, size[1] * mm, size[2] * mm, g->spacing_mm[0],
                      g->spacing_mm[1], g->spacing_mm[2]);
             return;
         }
 }
 
 /* All of the geometry but its unit. */
-static void find_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
-                          lob_file_info *info)
+static void find_geometry(lob_geometry *out, const lob_nifti *header, const lob_reading *r)
 {
     const bool has_s = lob_nifti_int(header->bytes, LOB_NIFTI_sform_code, 0) > 0;
     const bool has_q = lob_nifti_int(header->bytes, LOB_NIFTI_qform_code, 0) > 0;
@@ -321,21 +312,21 @@ static void find_geometry(lob_geometry *out, const lob_nifti *header, const char
     const bool good_s = has_s && sform_geometry(&s, header);
     const bool good_q = has_q && qform_geometry(&q, header);
     if (has_s && !good_s)
-        lob_warn(info, "%s: its sform is no usable matrix; %s", path,
+        lob_warn(r->info, "%s: its sform is no usable matrix; %s", r->path,
                  good_q ? "the qform is used" : "the voxel sizes alone are used");
     if (has_q && !good_q)
-        lob_warn(info, "%s: its qform is no usable rotation; %s", path,
+        lob_warn(r->info, "%s: its qform is no usable rotation; %s", r->path,
                  good_s ? "the sform is used" : "the voxel sizes alone are used");
     if (good_s) {
         *out = s;
-        if (good_q) compare_forms(&s, &q, header, path, info);
-        compare_sizes(&s, header, path, info);
+        if (good_q) compare_forms(&s, &q, header, r);
+        compare_sizes(&s, header, r);
         return;
     }
     double size[3];
     if (!voxel_sizes(size, header))
-        lob_warn(info, "%s: pixdim gives no usable voxel size; 1 is used where it is missing",
-                 path);
+        lob_warn(r->info, "%s: pixdim gives no usable voxel size; 1 is used where it is missing",
+                 r->path);
     if (good_q) {
         *out = q;
         return;
@@ -345,9 +336,8 @@ static void find_geometry(lob_geometry *out, const lob_nifti *header, const char
     out->unoriented = true;
 }
 
-void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
-                        lob_file_info *info)
+void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const lob_reading *r)
 {
-    find_geometry(out, header, path, info);
+    find_geometry(out, header, r);
     out->micrometres = unit_mm(header) == 0.001;
 }

@@ -9,9 +9,8 @@
 
 /* One file, or the two halves of a pair. */
 typedef struct {
-    const lob_input *header, *image; /* the same in a single file */
-    const char *header_path, *image_path;
-    lob_input opened; /* whichever of them we opened ourselves */
+    lob_reading header, image; /* the same in a single file */
+    lob_input opened;          /* whichever of them we opened ourselves */
     char *opened_path;
 } lob_nifti_files;
 
@@ -24,8 +23,7 @@ typedef struct {
  * The rest is as in a row's read.
  */
 lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
-                          const lob_location *where, const lob_input *file,
-                          const lob_read_options *options, lob_file_info *info, lob_error *error);
+                          const lob_reading *r);
 
 void lob_nifti_close(lob_nifti_files *from);
 

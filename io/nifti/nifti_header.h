@@ -2,7 +2,7 @@
 #ifndef LOB_NIFTI_HEADER_H
 #define LOB_NIFTI_HEADER_H
 
-#include "io/io.h"
+#include "io/format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -140,13 +140,12 @@ bool lob_nifti_looks(const unsigned char *bytes, size_t n);
  *
  *   out    out  its type->type is LOB_TYPES where such voxels are not read; unspecified on failure
  *   bytes  in   the first n bytes of the file, inflated; any n
- *   path   in   for messages
- *   info   out  warnings; may be NULL
+ *   r      in   its path and error, for messages, and info, for warnings
  *
  * Returns LOB_OK or LOB_EDATA (not NIfTI, damaged, or of a kind that is refused).
  */
-lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n, const char *path,
-                           lob_file_info *info, lob_error *error);
+lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
+                           const lob_reading *r);
 
 /*
  * Check what follows the header, up to the voxels or the end of the header file, and put the size
@@ -156,15 +155,13 @@ lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
  *
  * What does not parse is left alone, with a warning: the bytes are copied, never acted on.
  */
-void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, const char *path,
-                                lob_file_info *info);
+void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, const lob_reading *r);
 
 /*
  * Geometry of a checked header in millimetres: the sform where its code is above 0, else the qform
  * likewise, else the voxel sizes; the next one, with a warning, when one is not usable.
  */
-void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
-                        lob_file_info *info);
+void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const lob_reading *r);
 
 /* Seconds from one frame to the next; 0 where the header does not say. */
 double lob_nifti_frame_step_s(const lob_nifti *header);

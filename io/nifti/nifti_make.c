@@ -161,7 +161,7 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
 static bool is_on_grid(const lob_volume *v, const lob_nifti *header)
 {
     lob_geometry described;
-    lob_nifti_geometry(&described, header, "", NULL);
+    lob_nifti_geometry(&described, header, &(lob_reading){.path = ""});
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
             if (described.affine[r][c] != v->geometry.affine[r][c]) return false;
@@ -175,7 +175,7 @@ size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti
     unsigned char carried[LOB_NIFTI_MAX_BYTES];
     lob_nifti parsed;
     const bool has = carries_header(v) && lob_nifti_parse(&parsed, v->header.bytes, v->header.size,
-                                                          "", NULL, NULL) == LOB_OK;
+                                                          &(lob_reading){.path = ""}) == LOB_OK;
     const bool on_grid = has && is_on_grid(v, &parsed);
     *type = stored_type(plan, has ? &parsed : NULL);
     const int64_t vectors = vectors_of(v, *type);

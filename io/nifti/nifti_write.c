@@ -262,8 +262,9 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     lob_status st;
     if (same && head) {
         const lob_location where = {name, same, NULL};
-        const lob_read_options reading = {.threads = 1, .header_only = true};
-        st = lob_format_nifti.read(out, &where, &file, &reading, NULL, error);
+        const lob_read_options options_of_head = {.threads = 1, .header_only = true};
+        const lob_reading r = {&where, name, &file, &options_of_head, NULL, error};
+        st = lob_format_nifti.read(out, &r);
     } else {
         st = lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     }

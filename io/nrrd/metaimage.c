@@ -62,7 +62,7 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
 {
     const size_t most = size < MAX_HEADER ? size : MAX_HEADER;
     h->text = calloc(most + 1, 1);
-    if (!h->text) return lob_fail_file(h->error, LOB_ENOMEM, h->path, "no memory for its header");
+    if (!h->text) return LOB_FAIL(h, LOB_ENOMEM, "no memory for its header");
     memcpy(h->text, bytes, most);
     for (char *line = h->text; *line;) {
         char *stop = line + strcspn(line, "\n"), *gap = memchr(line, '=', (size_t)(stop - line));
@@ -71,8 +71,7 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
         char *end = stop;
         while (end > line && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) *--end = '\0';
         if (h->lines == LINES)
-            return lob_fail_file(h->error, LOB_EDATA, h->path,
-                                 "has more than %d lines in its header", LINES);
+            return LOB_FAIL(h, LOB_EDATA, "has more than %d lines in its header", LINES);
         if (gap) {
             char *last = gap;
             while (last > line && (last[-1] == ' ' || last[-1] == '\t')) last--;
@@ -83,13 +82,12 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
         }
         h->header_bytes = (size_t)(stop - h->text) + ended;
         if (!gap && !is_blank(line))
-            return lob_fail_file(h->error, LOB_EDATA, h->path,
-                                 "a line of its header is no field: '%.100s'", line);
+            return LOB_FAIL(h, LOB_EDATA, "a line of its header is no field: '%.100s'", line);
         if (gap && strcmp(line, "ElementDataFile") == 0) return LOB_OK;
         if (!ended) break;
         line = stop + 1;
     }
-    return lob_fail_file(h->error, LOB_EDATA, h->path, "its header has no line ElementDataFile");
+    return LOB_FAIL(h, LOB_EDATA, "its header has no line ElementDataFile");
 }
 
 /* The value of a key, or else that of another name for it; of several lines the last, as ITK takes
@@ -107,8 +105,8 @@ static const char *value_of(const header *h, const char *key, const char *other)
 static lob_status bad(const header *h, const char *key, const char *what)
 {
     const char *value = value_of(h, key, NULL);
-    return lob_fail_file(h->error, LOB_EDATA, h->path, "its line %s is '%.100s', %s", key,
-                         value ? value : "missing", what);
+    return LOB_FAIL(h, LOB_EDATA, "its line %s is '%.100s', %s", key, value ? value : "missing",
+                    what);
 }
 
 /* What MetaImage knows and we do not read. */
@@ -211,7 +209,7 @@ static lob_status find_geometry(const header *h, lob_geometry *geometry, double 
         affine[r][3] = sign * offset[r] + 0.0;
     }
     if (lob_raw_geometry(geometry, affine)) return LOB_OK;
-    return lob_fail_file(h->error, LOB_EDATA, h->path, "its directions and spacings span no space");
+    return LOB_FAIL(h, LOB_EDATA, "its directions and spacings span no space");
 }
 
 static lob_status parse(header *h, lob_raw_image *image, lob_volume *out,
@@ -251,9 +249,7 @@ static bool is_list(const char *name)
 }
 
 static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_image *image,
-                              const lob_location *where, const lob_input *file,
-                              const lob_read_options *options, lob_file_info *info,
-                              lob_error *error)
+                              const lob_reading *r)
 {
     const char *name = value_of(h, "ElementDataFile", NULL);
     double skip = 0;
@@ -263,34 +259,32 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
     if (is_local(name) && skip > 0)
         return bad(h, "HeaderSize", "with voxels behind the header itself");
     if (is_local(name))
-        return lob_raw_read(out, image, file->bytes + h->header_bytes, file->size - h->header_bytes,
-                            where->path, options, info, error);
+        return lob_raw_read(out, image, r->file->bytes + h->header_bytes,
+                            r->file->size - h->header_bytes, r);
     lob_input voxels;
     if (is_list(name))
         return bad(h, "ElementDataFile", "several files; save the volume in 3D Slicer as one");
-    LOB_TRY(lob_raw_open(&voxels, where->file, name, error));
-    lob_info_add_file(info, &voxels);
+    LOB_TRY(lob_raw_open(&voxels, r->where->file, name, r->error));
+    lob_info_add_file(r->info, &voxels);
     const int64_t bytes =
         lob_product(lob_raw_numbers(image), (int64_t)lob_type_of(image->type)->bytes, 1, 1);
     size_t from = skip > 0 ? (size_t)skip : 0;
     if (skip < 0 && bytes >= 0 && (uint64_t)bytes <= voxels.size)
         from = voxels.size - (size_t)bytes;
     if (from > voxels.size) from = voxels.size;
-    const lob_status st = lob_raw_read(out, image, voxels.bytes + from, voxels.size - from,
-                                       where->path, options, info, error);
+    const lob_status st = lob_raw_read(out, image, voxels.bytes + from, voxels.size - from, r);
     lob_input_close(&voxels);
     return st;
 }
 
-static lob_status read_meta(lob_volume *out, const lob_location *where, const lob_input *file,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_meta(lob_volume *out, const lob_reading *r)
 {
-    header h = {.path = where->path, .error = error};
+    header h = {.path = r->path, .error = r->error};
     lob_raw_image image;
-    if (info) info->format = meta_name;
-    lob_info_add_file(info, file);
-    lob_status st = parse(&h, &image, out, file->bytes, file->size);
-    if (st == LOB_OK) st = read_voxels(out, &h, &image, where, file, options, info, error);
+    if (r->info) r->info->format = meta_name;
+    lob_info_add_file(r->info, r->file);
+    lob_status st = parse(&h, &image, out, r->file->bytes, r->file->size);
+    if (st == LOB_OK) st = read_voxels(out, &h, &image, r);
     free(h.text);
     return st;
 }

@@ -45,25 +45,23 @@ static lob_rgba colour_of(const char *text, int32_t label)
     return (lob_rgba){byte[0], byte[1], byte[2], 255};
 }
 
-static lob_status take_names(lob_volume *out, const lob_nrrd *n, bool layered, const char *path,
-                             lob_error *error)
+static lob_status take_names(lob_volume *out, const lob_nrrd *n, bool layered, const lob_reading *r)
 {
     for (int i = 0; i < n->segment_count; i++) {
         const lob_nrrd_segment *s = &n->segments[i];
         const int64_t label = layered ? i + 1 : s->value;
         if (label < 1 || label > INT32_MAX)
-            return lob_fail_file(error, LOB_EDATA, path,
-                                 "segment %d has label %lld, not from 1 to 2^31 - 1", i,
-                                 (long long)label);
+            return LOB_FAIL(r, LOB_EDATA, "segment %d has label %lld, not from 1 to 2^31 - 1", i,
+                            (long long)label);
         const lob_rgba colour = colour_of(s->colour, (int32_t)label);
         char *terminology = lob_nrrd_terminology(s);
         const lob_status st =
             lob_label_names_add(&out->names, (int32_t)label, s->name, &colour, terminology);
         free(terminology);
-        if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory for its segments");
+        if (st != LOB_OK) return LOB_FAIL(r, st, "no memory for its segments");
     }
     if (lob_label_names_settle(&out->names) == LOB_OK) return LOB_OK;
-    return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its segments");
+    return LOB_FAIL(r, LOB_ENOMEM, "no memory for its segments");
 }
 
 /* Where a segment lies. */
@@ -119,17 +117,14 @@ static bool put_segment(void *labels, lob_type type, int64_t voxel, double value
 }
 
 /* One volume of labels out of layers, each a channel of whole numbers. */
-static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *path,
-                               const lob_read_options *options, lob_file_info *info,
-                               lob_error *error)
+static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const lob_reading *r)
 {
     enum { BLOCK = 4096 };
     const int64_t voxels = lob_voxels(out);
     const lob_type type = lob_label_type(n->segment_count);
-    LOB_TRY(lob_memory_allows(lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1), path,
-                              options, error));
+    LOB_TRY(lob_memory_allows(lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1), r));
     void *labels = calloc((size_t)voxels, lob_type_of(type)->bytes);
-    if (!labels) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its labels");
+    if (!labels) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its labels");
     place *places = sorted_places(n);
     int64_t overlaps = 0;
     int from = 0;
@@ -149,30 +144,28 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *p
     free(places);
     if (!places) {
         free(labels);
-        return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its segments");
+        return LOB_FAIL(r, LOB_ENOMEM, "no memory for its segments");
     }
     if (overlaps > 0)
-        lob_warn(info,
+        lob_warn(r->info,
                  "%s: its segments overlap (voxels: %lld); the segment that comes first counts",
-                 path, (long long)overlaps);
+                 r->path, (long long)overlaps);
     free(out->data);
     out->data = labels;
     out->type = type;
     return LOB_OK;
 }
 
-static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const char *path,
-                                const lob_read_options *options, lob_file_info *info,
-                                lob_error *error)
+static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const lob_reading *r)
 {
     if (n->segment_count == 0) return LOB_OK;
     const bool layered = out->channels > 1;
-    LOB_TRY(take_names(out, n, layered, path, error));
+    LOB_TRY(take_names(out, n, layered, r));
     if (!layered) return LOB_OK;
     if (!lob_type_of(out->type)->is_integer)
-        return lob_fail_file(error, LOB_EDATA, path, "its layers hold %s, not labels",
-                             lob_type_of(out->type)->name);
-    if (out->data) LOB_TRY(merge_layers(out, n, path, options, info, error));
+        return LOB_FAIL(r, LOB_EDATA, "its layers hold %s, not labels",
+                        lob_type_of(out->type)->name);
+    if (out->data) LOB_TRY(merge_layers(out, n, r));
     if (!out->data) out->type = lob_label_type(n->segment_count);
     out->channels = 1;
     return LOB_OK;
@@ -182,79 +175,72 @@ static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const char *
 
 /* Where the voxels begin in the file that holds them. */
 static lob_status find_voxels(const unsigned char **bytes, size_t *size, const lob_nrrd *n,
-                              const lob_input *file, size_t from, const char *path,
-                              lob_error *error)
+                              const lob_input *file, size_t from, const lob_reading *r)
 {
     const unsigned char *at = file->bytes + from, *end = file->bytes + file->size;
     for (int64_t line = 0; line < n->line_skip && at; line++) {
         at = memchr(at, '\n', (size_t)(end - at));
         if (at) at++;
     }
-    if (!at) return lob_fail_file(error, LOB_EDATA, path, "ends before the lines to be skipped do");
+    if (!at) return LOB_FAIL(r, LOB_EDATA, "ends before the lines to be skipped do");
     const int64_t left = end - at;
     const int64_t needed =
         lob_product(lob_raw_numbers(&n->image), (int64_t)lob_type_of(n->image.type)->bytes, 1, 1);
     int64_t skip = n->skip;
     if (n->image.compressed) skip = 0; /* it counts inflated bytes, which we refuse below */
     if (n->image.compressed && n->skip != 0)
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "a byte skip in compressed voxels is not read");
+        return LOB_FAIL(r, LOB_EDATA, "a byte skip in compressed voxels is not read");
     if (skip < 0) skip = needed >= 0 && needed <= left ? left - needed : 0;
-    if (skip > left)
-        return lob_fail_file(error, LOB_EDATA, path, "ends before the bytes to be skipped do");
+    if (skip > left) return LOB_FAIL(r, LOB_EDATA, "ends before the bytes to be skipped do");
     *bytes = at + skip;
     *size = (size_t)(left - skip);
     return LOB_OK;
 }
 
 /* Keep the header's text, for its keys. */
-static lob_status keep_header(lob_header *out, const lob_nrrd *n, const lob_input *file,
-                              const char *path, lob_error *error)
+static lob_status keep_header(lob_header *out, const lob_nrrd *n, const lob_reading *r)
 {
     out->bytes = malloc(n->header_bytes);
-    if (!out->bytes) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its header");
-    memcpy(out->bytes, file->bytes, n->header_bytes);
+    if (!out->bytes) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its header");
+    memcpy(out->bytes, r->file->bytes, n->header_bytes);
     out->size = n->header_bytes;
     out->format = nrrd_name;
     return LOB_OK;
 }
 
-static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_location *where,
-                              const lob_input *file, const lob_read_options *options,
-                              lob_file_info *info, lob_error *error)
+static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_reading *of_file)
 {
     lob_input other = {0};
-    const lob_input *voxels = file;
-    lob_read_options chosen = *options;
+    const lob_input *voxels = of_file->file;
+    lob_read_options chosen = *of_file->options;
+    lob_reading one = *of_file, *const r = &one;
+    one.options = &chosen;
     /* labels are of one frame */
     if (n->segment_count > 0 && chosen.frame == LOB_FRAME_ALL) chosen.frame = LOB_FRAME_UNSAID;
     const unsigned char *bytes = NULL;
     size_t size = 0;
     if (n->data_file) {
-        LOB_TRY(lob_raw_open(&other, where->file, n->data_file, error));
-        lob_info_add_file(info, &other);
+        LOB_TRY(lob_raw_open(&other, r->where->file, n->data_file, r->error));
+        lob_info_add_file(r->info, &other);
         voxels = &other;
     }
-    lob_status st = find_voxels(&bytes, &size, n, voxels, n->data_file ? 0 : n->header_bytes,
-                                where->path, error);
-    if (st == LOB_OK)
-        st = lob_raw_read(out, &n->image, bytes, size, where->path, &chosen, info, error);
+    lob_status st = find_voxels(&bytes, &size, n, voxels, n->data_file ? 0 : n->header_bytes, r);
+    if (st == LOB_OK) st = lob_raw_read(out, &n->image, bytes, size, r);
     lob_input_close(&other);
     out->geometry = n->geometry;
     out->frame_step_s = n->frame_step_s;
-    if (st == LOB_OK) st = keep_header(&out->header, n, file, where->path, error);
-    if (st == LOB_OK) st = take_segments(out, n, where->path, &chosen, info, error);
+    if (st == LOB_OK) st = keep_header(&out->header, n, r);
+    if (st == LOB_OK) st = take_segments(out, n, r);
     return st;
 }
 
-static lob_status read_nrrd(lob_volume *out, const lob_location *where, const lob_input *file,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_nrrd(lob_volume *out, const lob_reading *r)
 {
     lob_nrrd n;
-    if (info) info->format = nrrd_name;
-    lob_info_add_file(info, file);
-    lob_status st = lob_nrrd_parse(&n, file->bytes, file->size, where->path, info, error);
-    if (st == LOB_OK) st = read_parsed(out, &n, where, file, options, info, error);
+    if (r->info) r->info->format = nrrd_name;
+    lob_info_add_file(r->info, r->file);
+    lob_status st = lob_nrrd_parse(&n, r->file->bytes, r->file->size, r);
+    if (st == LOB_OK) st = read_parsed(out, &n, r);
     lob_nrrd_free(&n);
     return st;
 }
@@ -265,8 +251,7 @@ static lob_status read_nrrd(lob_volume *out, const lob_location *where, const lo
 static void list_keys(const lob_header *header, lob_field_fn *field, void *user)
 {
     lob_nrrd n;
-    lob_error ignored;
-    if (lob_nrrd_parse(&n, header->bytes, header->size, "", NULL, &ignored) == LOB_OK)
+    if (lob_nrrd_parse(&n, header->bytes, header->size, &(lob_reading){.path = ""}) == LOB_OK)
         for (int i = 0; i < n.key_count; i++) field(user, n.keys[i], n.values[i]);
     lob_nrrd_free(&n);
 }
@@ -286,8 +271,8 @@ static lob_status holds(const lob_volume *volume, const lob_location *where, lob
 static char *name_of_voxels(const lob_input *header, const char *path)
 {
     lob_nrrd n;
-    lob_error ignored;
-    const lob_status st = lob_nrrd_parse(&n, header->bytes, header->size, path, NULL, &ignored);
+    const lob_reading r = {.path = path};
+    const lob_status st = lob_nrrd_parse(&n, header->bytes, header->size, &r);
     char *const name = st == LOB_OK && n.data_file ? strdup(n.data_file) : NULL;
     lob_nrrd_free(&n);
     return name;

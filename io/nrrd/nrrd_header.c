@@ -60,8 +60,8 @@ bool lob_nrrd_looks(const unsigned char *bytes, size_t size)
 
 static lob_status bad(const parser *p, const char *field, const char *value, const char *what)
 {
-    return lob_fail_file(p->error, LOB_EDATA, p->path, "its field '%s' is '%.100s', %s", field,
-                         value ? value : "missing", what);
+    return LOB_FAIL(p, LOB_EDATA, "its field '%s' is '%.100s', %s", field,
+                    value ? value : "missing", what);
 }
 
 /* What NRRD knows and we do not read. */
@@ -89,11 +89,10 @@ static void unescape(char *text)
 static lob_status take_key(parser *p, char *line, char *gap)
 {
     lob_nrrd *n = p->out;
-    if (n->key_count == MAX_KEYS)
-        return lob_fail_file(p->error, LOB_EDATA, p->path, "has more than a million keys");
+    if (n->key_count == MAX_KEYS) return LOB_FAIL(p, LOB_EDATA, "has more than a million keys");
     if (!lob_grow(&n->keys, n->key_count, sizeof *n->keys) ||
         !lob_grow(&n->values, n->key_count, sizeof *n->values))
-        return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its keys");
+        return LOB_FAIL(p, LOB_ENOMEM, "no memory for its keys");
     *gap = '\0';
     unescape(gap + 2);
     n->keys[n->key_count] = line;
@@ -106,16 +105,12 @@ static lob_status take_line(parser *p, char *line)
     if (*line == '#') return LOB_OK;
     char *key = strstr(line, ":="), *field = strstr(line, ": ");
     if (key && (!field || key < field)) return take_key(p, line, key);
-    if (!field)
-        return lob_fail_file(p->error, LOB_EDATA, p->path,
-                             "a line of its header is no field: '%.100s'", line);
+    if (!field) return LOB_FAIL(p, LOB_EDATA, "a line of its header is no field: '%.100s'", line);
     *field = '\0';
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         char **const value = (char **)((char *)p + fields[i].at);
         if (strcasecmp(line, fields[i].name) != 0) continue;
-        if (*value)
-            return lob_fail_file(p->error, LOB_EDATA, p->path,
-                                 "its header has the field '%s' twice", line);
+        if (*value) return LOB_FAIL(p, LOB_EDATA, "its header has the field '%s' twice", line);
         *value = field + 2 + strspn(field + 2, " ");
     }
     return LOB_OK;
@@ -142,11 +137,11 @@ static lob_status take_lines(parser *p, const unsigned char *bytes, size_t size)
     }
     n->header_bytes = (size_t)(at - bytes);
     if (!complete && end < bytes + size)
-        return lob_fail_file(p->error, LOB_EDATA, p->path, "no empty line ends its header");
+        return LOB_FAIL(p, LOB_EDATA, "no empty line ends its header");
     if (memchr(bytes, 0, n->header_bytes))
-        return lob_fail_file(p->error, LOB_EDATA, p->path, "damaged: a byte 0 in its header");
+        return LOB_FAIL(p, LOB_EDATA, "damaged: a byte 0 in its header");
     n->text = calloc(n->header_bytes + 1, 1);
-    if (!n->text) return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its header");
+    if (!n->text) return LOB_FAIL(p, LOB_ENOMEM, "no memory for its header");
     memcpy(n->text, bytes, n->header_bytes);
     bool first = true;
     for (char *line = n->text; *line;) {
@@ -339,11 +334,10 @@ static lob_status find_directions(parser *p, axes *a)
         if (!a->directed)
             a->spatial[i] = is_domain(a, i, p->kinds != NULL);
         else if (!scan_vector(a->direction[i], &a->spatial[i], &rest))
-            return lob_fail_file(
-                p->error, LOB_EDATA, p->path,
-                "its field 'space directions' does not give a vector or 'none' for "
-                "each of %lld axes",
-                (long long)a->dimension);
+            return LOB_FAIL(p, LOB_EDATA,
+                            "its field 'space directions' does not give a vector or 'none' for "
+                            "each of %lld axes",
+                            (long long)a->dimension);
         const double *const d = a->direction[i];
         a->timed[i] = a->spatial[i] && d[3] != 0.0 && d[0] == 0.0 && d[1] == 0.0 && d[2] == 0.0;
         if (a->timed[i]) a->spatial[i] = false;
@@ -472,10 +466,9 @@ static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
         }
     for (int r = 0; r < 3; r++) affine[r][3] = sign[r] * origin[r];
     if (!lob_raw_geometry(&p->out->geometry, affine))
-        return lob_fail_file(
-            p->error, LOB_EDATA, p->path,
-            "its space directions span no space; save it again in the program that "
-            "made it");
+        return LOB_FAIL(p, LOB_EDATA,
+                        "its space directions span no space; save it again in the program that "
+                        "made it");
     p->out->geometry.unoriented = !oriented;
     return LOB_OK;
 }
@@ -503,7 +496,7 @@ static lob_status find_segments(parser *p)
     bool *named = calloc((size_t)count, 1);
     if (!n->segments || !named) {
         free(named);
-        return lob_fail_file(p->error, LOB_ENOMEM, p->path, "no memory for its segments");
+        return LOB_FAIL(p, LOB_ENOMEM, "no memory for its segments");
     }
     for (int i = 0; i < count; i++) n->segments[i] = (lob_nrrd_segment){.layer = i, .value = 1};
     for (int i = 0; i < n->key_count; i++) {
@@ -534,14 +527,14 @@ char *lob_nrrd_terminology(const lob_nrrd_segment *segment)
 
 /* ---- all of it ---- */
 
-lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size, const char *path,
-                          lob_file_info *info, lob_error *error)
+lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size,
+                          const lob_reading *r)
 {
-    parser p = {.out = out, .path = path, .error = error};
+    parser p = {.out = out, .path = r->path, .error = r->error};
     axes a = {0};
     int axis_of[3];
     *out = (lob_nrrd){0};
-    if (!lob_nrrd_looks(bytes, size)) return lob_fail_file(error, LOB_EDATA, path, "is no NRRD");
+    if (!lob_nrrd_looks(bytes, size)) return LOB_FAIL(r, LOB_EDATA, "is no NRRD");
     LOB_TRY(take_lines(&p, bytes, size));
     LOB_TRY(find_type(&p));
     LOB_TRY(find_storage(&p));
@@ -551,11 +544,11 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
     LOB_TRY(find_geometry(&p, &a, axis_of));
     LOB_TRY(find_segments(&p));
     if (value_of_key(out, "Segmentation_Extent"))
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "is a segmentation in the form of before 2016; save it again in 3D "
-                             "Slicer");
+        return LOB_FAIL(r, LOB_EDATA,
+                        "is a segmentation in the form of before 2016; save it again in 3D "
+                        "Slicer");
     if (out->geometry.unoriented && a.directed)
-        lob_warn(info, "%s: its space '%.60s' does not say how it lies in the patient", path,
+        lob_warn(r->info, "%s: its space '%.60s' does not say how it lies in the patient", r->path,
                  p.space ? p.space : "");
     return LOB_OK;
 }

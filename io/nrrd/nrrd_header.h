@@ -42,13 +42,12 @@ bool lob_nrrd_looks(const unsigned char *bytes, size_t size);
  *
  *   out    out  free with lob_nrrd_free, also on failure
  *   bytes  in   size of them, from the file's first on; they may be anything
- *   path   in   for messages
- *   info   out  warnings; may be NULL
+ *   r      in   its path and error, for messages, and info, for warnings
  *
  * Returns LOB_OK, LOB_EDATA (the field and what is wrong with it) or LOB_ENOMEM.
  */
-lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size, const char *path,
-                          lob_file_info *info, lob_error *error);
+lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size,
+                          const lob_reading *r);
 
 void lob_nrrd_free(lob_nrrd *nrrd);
 

@@ -68,9 +68,8 @@ static void add_text(key_list *keys, const char *key, const char *value)
 static void carry_keys(key_list *keys, const lob_volume *v)
 {
     lob_nrrd n;
-    lob_error ignored;
     if (!v->header.format || strcmp(v->header.format, lob_format_nrrd.name) != 0) return;
-    if (lob_nrrd_parse(&n, v->header.bytes, v->header.size, "", NULL, &ignored) == LOB_OK)
+    if (lob_nrrd_parse(&n, v->header.bytes, v->header.size, &(lob_reading){.path = ""}) == LOB_OK)
         for (int i = 0; i < n.key_count; i++)
             if (strncmp(n.keys[i], "Segment", 7) != 0) add_text(keys, n.keys[i], n.values[i]);
     lob_nrrd_free(&n);

@@ -22,33 +22,32 @@ int64_t lob_raw_numbers(const lob_raw_image *image)
 
 /* Inflate a zlib stream, as MetaImage has it. */
 static lob_status inflate_zlib(unsigned char *out, size_t n, const unsigned char *bytes,
-                               size_t size, const char *path, lob_error *error)
+                               size_t size, const lob_reading *r)
 {
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    if (!inflater) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
+    if (!inflater) return LOB_FAIL(r, LOB_ENOMEM, "no memory to inflate it");
     const enum libdeflate_result result =
         libdeflate_zlib_decompress_ex(inflater, bytes, size, out, n, NULL, NULL);
     libdeflate_free_decompressor(inflater);
     if (result == LIBDEFLATE_SUCCESS) return LOB_OK;
-    return lob_fail_file(error, LOB_EDATA, path,
-                         "damaged: its compressed voxels do not inflate to what its header says");
+    return LOB_FAIL(r, LOB_EDATA,
+                    "damaged: its compressed voxels do not inflate to what its header says");
 }
 
 /* All numbers of a compressed block, malloc'ed. */
 static lob_status inflate_block(unsigned char **block, size_t n, const unsigned char *bytes,
-                                size_t size, const char *path, lob_file_info *info,
-                                lob_error *error)
+                                size_t size, const lob_reading *r)
 {
     *block = lob_voxel_memory((int64_t)n);
-    if (!*block) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
+    if (!*block) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
     const double start_s = lob_clock_s();
     lob_gzip_rest rest = {0};
     const lob_status st = lob_is_gzip(bytes, size)
-                              ? lob_gunzip(*block, n, &rest, bytes, size, path, error)
-                              : inflate_zlib(*block, n, bytes, size, path, error);
-    if (info) info->inflate_s += lob_clock_s() - start_s;
+                              ? lob_gunzip(*block, n, &rest, bytes, size, r->path, r->error)
+                              : inflate_zlib(*block, n, bytes, size, r);
+    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK && rest.surplus + rest.trailing > 0)
-        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+        lob_warn(r->info, "%s: %llu bytes after the voxels are not read", r->path,
                  (unsigned long long)(rest.surplus + rest.trailing));
     if (st != LOB_OK) {
         free(*block);
@@ -59,24 +58,23 @@ static lob_status inflate_block(unsigned char **block, size_t n, const unsigned 
 
 /* Could so many bytes hold the block? */
 static lob_status check_size(const lob_raw_image *image, int64_t total, size_t size,
-                             const char *path, lob_file_info *info, lob_error *error)
+                             const lob_reading *r)
 {
-    if (total < 0) return lob_fail_file(error, LOB_EDATA, path, "claims too many voxels");
+    if (total < 0) return LOB_FAIL(r, LOB_EDATA, "claims too many voxels");
     if (image->compressed) {
         if (lob_gzip_justifies((uint64_t)total, size)) return LOB_OK;
-        return lob_fail_file(
-            error, LOB_EDATA, path,
-            "damaged: its header asks for %lld bytes, more than its %zu compressed "
-            "ones can hold",
-            (long long)total, size);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "damaged: its header asks for %lld bytes, more than its %zu compressed "
+                        "ones can hold",
+                        (long long)total, size);
     }
     if ((uint64_t)total > size)
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "cut short: its header asks for %lld bytes of voxels, but there are "
-                             "%zu; copy it again from its source",
-                             (long long)total, size);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "cut short: its header asks for %lld bytes of voxels, but there are "
+                        "%zu; copy it again from its source",
+                        (long long)total, size);
     if ((uint64_t)total < size)
-        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+        lob_warn(r->info, "%s: %llu bytes after the voxels are not read", r->path,
                  (unsigned long long)(size - (uint64_t)total));
     return LOB_OK;
 }
@@ -132,43 +130,41 @@ static void gather_frames(unsigned char *to, const unsigned char *block, const l
 
 /* What the volume is, and which of its frames to read: the first, and how many. */
 static lob_status describe(lob_volume *out, int64_t *frames, const lob_raw_image *image,
-                           const char *path, const lob_read_options *options, lob_error *error)
+                           const lob_reading *r)
 {
+    const lob_read_options *const options = r->options;
     const int64_t *side = image->side;
     const bool all = options->frame == LOB_FRAME_ALL && side[LOB_RAW_FRAME] > 1;
     *frames = all ? side[LOB_RAW_FRAME] : 1;
     if (lob_product(side[LOB_RAW_CHANNEL], *frames, 1, 1) > INT32_MAX)
-        return lob_fail_file(error, LOB_EDATA, path, "claims too many channels");
+        return LOB_FAIL(r, LOB_EDATA, "claims too many channels");
     out->type = image->type;
     out->dims = (lob_dims){side[LOB_RAW_X], side[LOB_RAW_Y], side[LOB_RAW_Z]};
     out->channels = (int)side[LOB_RAW_CHANNEL];
     out->frames = side[LOB_RAW_FRAME];
     if (options->header_only) return LOB_OK;
-    if (!all) return lob_choose_frame(&out->frame, out->frames, path, options, error);
+    if (!all) return lob_choose_frame(&out->frame, out->frames, r->path, options, r->error);
     out->channels *= (int)*frames;
     out->frame = LOB_FRAME_ALL;
     return LOB_OK;
 }
 
 lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsigned char *bytes,
-                        size_t size, const char *path, const lob_read_options *options,
-                        lob_file_info *info, lob_error *error)
+                        size_t size, const lob_reading *r)
 {
     const int64_t word = (int64_t)lob_type_of(image->type)->bytes;
     const int64_t total = lob_product(lob_raw_numbers(image), word, 1, 1);
     int64_t frames;
-    LOB_TRY(check_size(image, total, size, path, info, error));
-    LOB_TRY(describe(out, &frames, image, path, options, error));
-    if (options->header_only) return LOB_OK;
+    LOB_TRY(check_size(image, total, size, r));
+    LOB_TRY(describe(out, &frames, image, r));
+    if (r->options->header_only) return LOB_OK;
 
     const int64_t wanted = total / image->side[LOB_RAW_FRAME] * frames;
     const bool in_place = image->compressed && wanted == total && lies_so(image);
     const int64_t block_bytes = image->compressed && !in_place ? total : 0;
-    LOB_TRY(lob_memory_allows(wanted > INT64_MAX - block_bytes ? -1 : wanted + block_bytes, path,
-                              options, error));
+    LOB_TRY(lob_memory_allows(wanted > INT64_MAX - block_bytes ? -1 : wanted + block_bytes, r));
     unsigned char *block = NULL;
-    if (image->compressed)
-        LOB_TRY(inflate_block(&block, (size_t)total, bytes, size, path, info, error));
+    if (image->compressed) LOB_TRY(inflate_block(&block, (size_t)total, bytes, size, r));
     out->data = in_place ? block : lob_voxel_memory(wanted);
     if (out->data && !in_place) {
         const int64_t first = frames == 1 ? out->frame : 0;
@@ -176,7 +172,7 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
     }
     if (out->data && image->swapped) lob_swap_words(out->data, (size_t)wanted, (size_t)word);
     if (!in_place) free(block);
-    return out->data ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, path, "no memory for its voxels");
+    return out->data ? LOB_OK : LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
 }
 
 /* ---- headers apart from their voxels ---- */

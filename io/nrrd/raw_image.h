@@ -31,8 +31,7 @@ int64_t lob_raw_numbers(const lob_raw_image *image);
  * Returns LOB_OK, LOB_EDATA (cut short, damaged, no such frame) or LOB_ENOMEM.
  */
 lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsigned char *bytes,
-                        size_t size, const char *path, const lob_read_options *options,
-                        lob_file_info *info, lob_error *error);
+                        size_t size, const lob_reading *r);
 
 /*
  * The file of voxels that a header names: a plain name, in the header's folder.

@@ -98,9 +98,8 @@ typedef struct {
 
 static lob_status damaged(const stack *t, const char *message)
 {
-    return lob_fail_file(t->error, LOB_EDATA, t->path,
-                         "damaged TIFF (%s); copy it again from its source",
-                         message[0] ? message : "a page cannot be read");
+    return LOB_FAIL(t, LOB_EDATA, "damaged TIFF (%s); copy it again from its source",
+                    message[0] ? message : "a page cannot be read");
 }
 
 /* A session on the file, at its first page. */
@@ -162,8 +161,8 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
         if (!same_pixels(&layout, &t->layout) || !is_stored_well(&layout))
             return kept == 0
                        ? check_layout(t)
-                       : lob_fail_file(
-                             t->error, LOB_EDATA, t->path,
+                       : LOB_FAIL(
+                             t, LOB_EDATA,
                              "its pages differ in size, type or orientation from page %lld on; "
                              "save one image as a stack of its own",
                              (long long)i + 1);
@@ -199,11 +198,10 @@ static lob_status justify(const stack *t)
     const int64_t row = lob_product(p->width, p->samples, p->bits / 8, 1);
     const int64_t bytes = lob_product(row, p->height, planes, 1);
     if (bytes >= 0 && (uint64_t)bytes / (uint64_t)t->ratio <= t->file->size) return LOB_OK;
-    return lob_fail_file(
-        t->error, LOB_EDATA, t->path,
-        "cut short or damaged: it asks for %lld planes of %u x %u pixels, more than "
-        "a file of %zu bytes can hold",
-        (long long)planes, p->width, p->height, t->file->size);
+    return LOB_FAIL(t, LOB_EDATA,
+                    "cut short or damaged: it asks for %lld planes of %u x %u pixels, more than "
+                    "a file of %zu bytes can hold",
+                    (long long)planes, p->width, p->height, t->file->size);
 }
 
 /* ImageJ writes one page where planes follow one another behind its voxels. */
@@ -224,12 +222,12 @@ static lob_status find_planes_behind(stack *t, TIFF *tif)
 }
 
 /* Everything but voxels. */
-static lob_status read_head(stack *t)
+static lob_status read_head(stack *t, const lob_reading *r)
 {
     lob_tiff_session s;
     TIFF *tif;
     char *text = NULL;
-    LOB_TRY(lob_tiff_list_pages(&t->pages, t->file, t->path, t->error));
+    LOB_TRY(lob_tiff_list_pages(&t->pages, r));
     LOB_TRY(open_stack(&tif, &s, t));
     lob_status st = keep_pages(t, tif, &s);
     if (st == LOB_OK) st = check_layout(t);
@@ -238,7 +236,7 @@ static lob_status read_head(stack *t)
     if (st == LOB_OK) {
         TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text);
         read_resolution(t, tif);
-        st = lob_tiff_text_read(&t->text, text, &t->pages, t->layout.samples, t->path, t->error);
+        st = lob_tiff_text_read(&t->text, text, &t->pages, t->layout.samples, r);
     }
     if (st == LOB_OK) st = justify(t);
     if (st == LOB_OK) st = find_planes_behind(t, tif);
@@ -391,7 +389,7 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     read_layout(&p, tif);
     LOB_TRY(cut_page(&b, t, tif, &p));
     unsigned char *const memory = malloc((size_t)b.bytes);
-    if (!memory) return lob_fail_file(t->error, LOB_ENOMEM, t->path, "no memory for its blocks");
+    if (!memory) return LOB_FAIL(t, LOB_ENOMEM, "no memory for its blocks");
     const lob_status st = decode_blocks(to, t, tif, s, &p, &b, memory);
     free(memory);
     return st;
@@ -474,45 +472,42 @@ static lob_status read_planes(const lob_volume *out, const stack *t, int threads
     return st;
 }
 
-static lob_status read_volume(lob_volume *out, stack *t, const lob_read_options *options,
-                              lob_file_info *info)
+static lob_status read_volume(lob_volume *out, stack *t, const lob_reading *r)
 {
     const page_layout *const p = &t->layout;
-    LOB_TRY(read_head(t));
+    LOB_TRY(read_head(t, r));
     out->type = type_of(p);
     out->dims = (lob_dims){p->width, p->height, t->text.slices};
     const int64_t channels = lob_product(t->text.channels, p->colours, 1, 1);
-    if (channels > INT32_MAX)
-        return lob_fail_file(t->error, LOB_EDATA, t->path, "claims too many channels");
+    if (channels > INT32_MAX) return LOB_FAIL(r, LOB_EDATA, "claims too many channels");
     out->channels = (int)channels;
     out->frames = t->text.frames;
     out->slope = t->text.slope;
     out->inter = t->text.inter;
-    find_geometry(out, t, info);
-    if (p->colours < p->samples) lob_warn(info, "%s: the alpha channel is left out", t->path);
-    if (options->header_only) return LOB_OK;
-    LOB_TRY(lob_choose_frame(&out->frame, out->frames, t->path, options, t->error));
+    find_geometry(out, t, r->info);
+    if (p->colours < p->samples) lob_warn(r->info, "%s: the alpha channel is left out", r->path);
+    if (r->options->header_only) return LOB_OK;
+    LOB_TRY(lob_choose_frame(&out->frame, out->frames, r->path, r->options, r->error));
     const int64_t word = (int64_t)lob_type_of(out->type)->bytes;
     const int64_t bytes = lob_product(lob_dims_voxels(out->dims), out->channels, word, 1);
-    LOB_TRY(lob_memory_allows(bytes, t->path, options, t->error));
+    LOB_TRY(lob_memory_allows(bytes, r));
     out->data = lob_voxel_memory(bytes);
-    if (!out->data) return lob_fail_file(t->error, LOB_ENOMEM, t->path, "no memory for its voxels");
+    if (!out->data) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
     const int64_t planes = t->text.channels * t->text.slices;
-    const int64_t threads = options->threads < planes ? options->threads : planes;
+    const int64_t threads = r->options->threads < planes ? r->options->threads : planes;
     return read_planes(out, t, threads > 1 ? (int)threads : 1);
 }
 
-static lob_status read_tiff(lob_volume *out, const lob_location *where, const lob_input *file,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_tiff(lob_volume *out, const lob_reading *r)
 {
     const double start_s = lob_clock_s();
-    stack t = {.path = where->path, .file = file, .error = error};
-    lob_info_add_file(info, file);
-    const lob_status st = read_volume(out, &t, options, info);
-    if (info) {
+    stack t = {.path = r->path, .file = r->file, .error = r->error};
+    lob_info_add_file(r->info, r->file);
+    const lob_status st = read_volume(out, &t, r);
+    if (r->info) {
         static const char *const names[] = {"TIFF", "ImageJ TIFF", "OME-TIFF"};
-        info->format = names[t.text.kind];
-        info->inflate_s += lob_clock_s() - start_s;
+        r->info->format = names[t.text.kind];
+        r->info->inflate_s += lob_clock_s() - start_s;
     }
     free(t.text.page);
     free(t.pages.page);

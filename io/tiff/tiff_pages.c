@@ -46,10 +46,11 @@ static double bytes_elsewhere(const numbers *f, uint64_t entries, uint64_t count
  * larger than the file, nor can the chain be a cycle; and what they point to is read once or, where
  * pages share it, a few times.
  */
-lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const char *path,
-                               lob_error *error)
+lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_reading *r)
 {
     enum { SHARED = 64 }; /* times that all of a file may be pointed to */
+    const lob_input *const file = r->file;
+
     const numbers f = {file, file->bytes[0] == 'M',
                        file->bytes[file->bytes[0] == 'M' ? 3 : 2] == 43};
     const int head = f.wide ? 8 : 2, word = f.wide ? 8 : 4;
@@ -62,21 +63,20 @@ lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const
         const bool inside =
             entries > 0 && entries < 65536 && at <= file->size && bytes <= file->size - at;
         if (!inside && out->count > 0 && entries == 0)
-            return lob_fail_file(error, LOB_EDATA, path, "cut short after page %lld",
-                                 (long long)out->count);
+            return LOB_FAIL(r, LOB_EDATA, "cut short after page %lld", (long long)out->count);
         used += bytes;
         if (inside) elsewhere += bytes_elsewhere(&f, at + (uint64_t)head, entries);
         if (!inside || used > file->size || elsewhere > SHARED * (double)file->size)
-            return lob_fail_file(error, LOB_EDATA, path,
-                                 "damaged TIFF: the chain of its pages %s; copy it again from its "
-                                 "source",
-                                 inside ? "runs in a circle" : "leaves the file");
+            return LOB_FAIL(r, LOB_EDATA,
+                            "damaged TIFF: the chain of its pages %s; copy it again from its "
+                            "source",
+                            inside ? "runs in a circle" : "leaves the file");
         if (!lob_grow(&out->page, out->count, sizeof *out->page))
-            return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its pages");
+            return LOB_FAIL(r, LOB_ENOMEM, "no memory for its pages");
         out->page[out->count] = (lob_tiff_page){at, out->count};
         out->count++;
         at = number_at(&f, at + bytes - (uint64_t)word, word);
     }
     if (out->count > 0) return LOB_OK;
-    return lob_fail_file(error, LOB_EDATA, path, "a TIFF without pages");
+    return LOB_FAIL(r, LOB_EDATA, "a TIFF without pages");
 }

@@ -18,7 +18,6 @@ typedef struct {
  * List the pages of a file that begins with a TIFF's signature, of 8 bytes or more. Returns LOB_OK,
  * LOB_EDATA or LOB_ENOMEM; page is to be freed, whatever is returned.
  */
-lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const char *path,
-                               lob_error *error);
+lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_reading *r);
 
 #endif

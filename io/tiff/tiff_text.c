@@ -64,8 +64,8 @@ static bool line_value(char value[VALUE], const char *text, const char *key)
     return false;
 }
 
-static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t pages, const char *path,
-                              lob_error *error)
+static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t pages,
+                              const lob_reading *r)
 {
     const struct {
         const char *key;
@@ -88,11 +88,11 @@ static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t page
     }
     if (!said) out->slices = planes;
     if (planes < 1 || lob_product(out->channels, out->slices, out->frames, 1) != planes)
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "ImageJ's lines tell of %lld channels, %lld slices and %lld frames, "
-                             "but there are %lld planes; open it in Fiji and save it anew",
-                             (long long)out->channels, (long long)out->slices,
-                             (long long)out->frames, (long long)planes);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "ImageJ's lines tell of %lld channels, %lld slices and %lld frames, "
+                        "but there are %lld planes; open it in Fiji and save it anew",
+                        (long long)out->channels, (long long)out->slices, (long long)out->frames,
+                        (long long)planes);
     if (line_value(value, text, "unit")) out->unit_mm = unit_mm(out, value);
     const double unit = out->unit_mm > 0 ? out->unit_mm : 1.0;
     out->micrometres = unit < 0.01;
@@ -176,7 +176,7 @@ static int64_t index_of(int64_t number, const lob_tiff_pages *pages)
 
 /* Set the pages of one TiffData element. */
 static lob_status place_pages(lob_tiff_text *out, plane_order *order, const lob_xml *tag,
-                              const lob_tiff_pages *pages, const char *path, lob_error *error)
+                              const lob_tiff_pages *pages, const lob_reading *r)
 {
     static const char *const first[LETTERS] = {"FirstC", "FirstZ", "FirstT"};
     const int64_t planes = out->channels * out->slices * out->frames;
@@ -189,21 +189,19 @@ static lob_status place_pages(lob_tiff_text *out, plane_order *order, const lob_
         if (i == 0 && index[i] > 0) index[i] /= order->samples;
         sound = sound && index[i] >= 0 && index[i] < order->count[i];
     }
-    if (!sound)
-        return lob_fail_file(error, LOB_EDATA, path, "its OME text places a page beyond its sizes");
+    if (!sound) return LOB_FAIL(r, LOB_EDATA, "its OME text places a page beyond its sizes");
     const int64_t place = place_of(order, index);
     int64_t count = count_attribute(tag, "PlaneCount", named == -2 ? planes - place : 1);
     if (count > planes - place) count = planes - place;
     order->unplaced -= count;
-    if (order->unplaced < 0)
-        return lob_fail_file(error, LOB_EDATA, path, "its OME text places planes twice");
+    if (order->unplaced < 0) return LOB_FAIL(r, LOB_EDATA, "its OME text places planes twice");
     for (int64_t i = 0; i < count && from + i < pages->count; i++)
         out->page[plane_at(order, place + i)] = from + i;
     return LOB_OK;
 }
 
 static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const lob_xml *pixels,
-                                  const lob_tiff_pages *pages, const char *path, lob_error *error)
+                                  const lob_tiff_pages *pages, const lob_reading *r)
 {
     const int64_t planes = order->unplaced = out->channels * out->slices * out->frames;
     const char *file = NULL;
@@ -214,22 +212,21 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const 
         if (other) file = other;
     }
     if (several || planes > pages->count)
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "its OME text tells of %lld planes%s, but it has %lld pages; save it "
-                             "as one file with Bio-Formats",
-                             (long long)planes, several ? " in several files" : "",
-                             (long long)pages->count);
+        return LOB_FAIL(r, LOB_EDATA,
+                        "its OME text tells of %lld planes%s, but it has %lld pages; save it "
+                        "as one file with Bio-Formats",
+                        (long long)planes, several ? " in several files" : "",
+                        (long long)pages->count);
     out->page = malloc((size_t)planes * sizeof *out->page);
-    if (!out->page) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its pages");
+    if (!out->page) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its pages");
     const lob_xml *tag = lob_xml_next(pixels, pixels, "TiffData");
     for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = tag ? -1 : i;
     for (; tag; tag = lob_xml_next(tag, pixels, "TiffData"))
-        LOB_TRY(place_pages(out, order, tag, pages, path, error));
+        LOB_TRY(place_pages(out, order, tag, pages, r));
     for (int64_t i = 0; i < planes; i++)
         if (out->page[i] < 0)
-            return lob_fail_file(error, LOB_EDATA, path,
-                                 "its OME text gives no page for plane %lld of %lld", (long long)i,
-                                 (long long)planes);
+            return LOB_FAIL(r, LOB_EDATA, "its OME text gives no page for plane %lld of %lld",
+                            (long long)i, (long long)planes);
     out->left_out = pages->count - planes;
     return LOB_OK;
 }
@@ -250,41 +247,40 @@ static void read_physical_sizes(lob_tiff_text *out, const lob_xml *pixels)
 }
 
 static lob_status read_ome(lob_tiff_text *out, const lob_xml *root, const lob_tiff_pages *pages,
-                           int samples, const char *path, lob_error *error)
+                           int samples, const lob_reading *r)
 {
     static const char *const sizes[LETTERS] = {"SizeC", "SizeZ", "SizeT"};
     const lob_xml *const pixels = lob_xml_next(root, root, "Pixels");
     plane_order order = {.samples = samples};
     out->kind = LOB_TIFF_OME;
     if (!pixels)
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "its OME text describes no pixels (they may be described in another "
-                             "file, or it is cut short); save it as one file with Bio-Formats");
+        return LOB_FAIL(r, LOB_EDATA,
+                        "its OME text describes no pixels (they may be described in another "
+                        "file, or it is cut short); save it as one file with Bio-Formats");
     const char *const said = lob_xml_attribute(pixels, "DimensionOrder");
     if (!said || !read_order(&order, said))
-        return lob_fail_file(error, LOB_EDATA, path, "its OME text has no order of dimensions");
+        return LOB_FAIL(r, LOB_EDATA, "its OME text has no order of dimensions");
     for (int i = 0; i < LETTERS; i++) order.count[i] = count_attribute(pixels, sizes[i], 1);
     if (order.count[0] > 0 && order.count[0] % samples == 0) order.count[0] /= samples;
     if (lob_product(order.count[0], order.count[1], order.count[2], 1) < 1)
-        return lob_fail_file(error, LOB_EDATA, path, "its OME text has sizes that are no sizes");
+        return LOB_FAIL(r, LOB_EDATA, "its OME text has sizes that are no sizes");
     out->channels = order.count[0];
     out->slices = order.count[1];
     out->frames = order.count[2];
     read_physical_sizes(out, pixels);
-    return place_all_pages(out, &order, pixels, pages, path, error);
+    return place_all_pages(out, &order, pixels, pages, r);
 }
 
 lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
-                              int samples, const char *path, lob_error *error)
+                              int samples, const lob_reading *r)
 {
     *out = (lob_tiff_text){.channels = 1, .slices = pages->count, .frames = 1, .slope = 1.0};
-    if (text && strncmp(text, "ImageJ=", 7) == 0)
-        return read_imagej(out, text, pages->count, path, error);
+    if (text && strncmp(text, "ImageJ=", 7) == 0) return read_imagej(out, text, pages->count, r);
     if (!text || text[0] != '<') return LOB_OK;
     lob_xml *root;
     lob_status st = lob_xml_parse(&root, text, strlen(text));
-    if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory for its OME text");
-    if (strcmp(root->name, "OME") == 0) st = read_ome(out, root, pages, samples, path, error);
+    if (st != LOB_OK) return LOB_FAIL(r, st, "no memory for its OME text");
+    if (strcmp(root->name, "OME") == 0) st = read_ome(out, root, pages, samples, r);
     lob_xml_free(root);
     return st;
 }

@@ -35,13 +35,13 @@ typedef struct {
  *                 file; with ImageJ's, one may stand for planes that follow one another behind its
  *                 voxels
  *   samples  in   numbers of a pixel, alpha included, which OME counts as channels
- *   path     in   for messages
+ *   r        in   its path and error, for messages
  *
  * Takes memory in proportion to the text and the pages, and little more time. Returns LOB_OK,
  * LOB_EDATA or LOB_ENOMEM.
  */
 lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
-                              int samples, const char *path, lob_error *error);
+                              int samples, const lob_reading *r);
 
 /* Make the text of a volume whose pages count channels, then slices; malloc'ed, NULL where there is
  * no memory. */

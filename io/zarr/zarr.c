@@ -32,19 +32,18 @@ char *lob_zarr_store_file(const lob_location *where)
 /* ---- axes and place ---- */
 
 /* Put the array's axes where t, c, z, y and x are. Without names the last three are z, y and x. */
-static lob_status order_axes(lob_zarr_image *im, const char *path, lob_error *error)
+static lob_status order_axes(lob_zarr_image *im, const lob_reading *r)
 {
     static const char order[] = "tczyx";
     const lob_ngff said = im->ngff;
     const int first = LOB_ZARR_DIMS - im->array.dims;
     const char *const names = im->group ? said.axes : im->array.names;
     int to[LOB_ZARR_DIMS], next = 0;
-    if (im->array.dims < 2)
-        return lob_fail_file(error, LOB_EDATA, path, "has one axis, and an image has 2 to 5");
+    if (im->array.dims < 2) return LOB_FAIL(r, LOB_EDATA, "has one axis, and an image has 2 to 5");
     for (int d = first; d < LOB_ZARR_DIMS; d++) {
         const char *const at = names[d] ? strchr(order + next, names[d]) : order + d;
         if (!at || at - order < next)
-            return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+            return lob_fail_file_hint(r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
                                       "has axes in another order than t, c, z, y, x; write it anew "
                                       "with ome-zarr-py");
         to[d] = (int)(at - order);
@@ -66,8 +65,7 @@ static lob_status order_axes(lob_zarr_image *im, const char *path, lob_error *er
 }
 
 /* What the axes say of level 0: sizes of voxels and a place, but not which way the patient lies. */
-static void place_by_axes(lob_volume *out, const lob_zarr_image *im, const char *path,
-                          lob_file_info *info)
+static void place_by_axes(lob_volume *out, const lob_zarr_image *im, const lob_reading *r)
 {
     double mm[3], shift[3];
     bool told = im->group != NULL;
@@ -81,7 +79,7 @@ static void place_by_axes(lob_volume *out, const lob_zarr_image *im, const char 
     }
     if (!im->array.present[Z]) mm[2] = mm[0];
     if (!told)
-        lob_warn(info, "%s: does not say how large its voxels are; %s", path,
+        lob_warn(r->info, "%s: does not say how large its voxels are; %s", r->path,
                  im->group ? "its numbers are taken for mm" : "1 mm is taken");
     out->geometry = lob_geometry_of_spacing(mm);
     for (int a = 0; a < 3; a++) out->geometry.affine[a][3] = shift[a];
@@ -146,22 +144,22 @@ static bool is_of(const lob_dims header, const lob_dims level, bool is_first)
 }
 
 /* Take place, header, scaling and names from it; false: it is of another grid, or none. */
-static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_location *where,
-                        lob_file_info *info)
+static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_reading *r)
 {
     lob_input file = {.size = 0};
     lob_volume said = lob_volume_empty();
-    const lob_location alone = {.path = where->path, .file = where->file};
+    const lob_location alone = {.path = r->path, .file = r->where->file};
     const lob_read_options options = {.frame = 0, .threads = 1, .header_only = true};
+    const lob_reading of_head = {&alone, r->path, &file, &options, NULL, NULL};
+
     char *const folder = lob_zarr_below(im->group, "nifti");
     const bool there = folder && lob_is_folder(folder);
-    unsigned char *const bytes = there ? read_header(&file.size, folder, where->path) : NULL;
+    unsigned char *const bytes = there ? read_header(&file.size, folder, r->path) : NULL;
     free(folder);
     if (!there) return false;
     if (bytes) mark_single(bytes, file.size);
     file.bytes = bytes;
-    const bool fits = bytes &&
-                      lob_format_nifti.read(&said, &alone, &file, &options, NULL, NULL) == LOB_OK &&
+    const bool fits = bytes && lob_format_nifti.read(&said, &of_head) == LOB_OK &&
                       is_of(said.dims, out->dims, im->is_first);
     free(bytes);
     if (fits) {
@@ -176,8 +174,9 @@ static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_loc
         said.header = (lob_header){NULL};
         said.names = (lob_label_names){NULL};
     } else {
-        lob_warn(info, "%s: the NIfTI header inside is damaged, or of another image, and left out",
-                 where->path);
+        lob_warn(r->info,
+                 "%s: the NIfTI header inside is damaged, or of another image, and left out",
+                 r->path);
     }
     lob_volume_free(&said);
     return fits;
@@ -186,78 +185,72 @@ static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_loc
 /* ---- reading ---- */
 
 /* All of a volume but its voxels. */
-static lob_status read_head(lob_zarr_image *im, lob_volume *out, const lob_location *where,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_head(lob_zarr_image *im, lob_volume *out, const lob_reading *r)
 {
-    LOB_TRY(order_axes(im, where->path, error));
+    LOB_TRY(order_axes(im, r));
     const int64_t *const shape = im->array.shape;
-    if (shape[C] > INT32_MAX)
-        return lob_fail_file(error, LOB_EDATA, where->path, "has too many channels");
+    if (shape[C] > INT32_MAX) return LOB_FAIL(r, LOB_EDATA, "has too many channels");
     out->type = im->array.type;
     out->frames = shape[T];
     out->channels = (int)shape[C];
     out->dims = (lob_dims){shape[X], shape[Y], shape[Z]};
-    LOB_TRY(lob_choose_frame(&out->frame, out->frames, where->path, options, error));
-    if (!im->group || !take_header(out, im, where, info)) place_by_axes(out, im, where->path, info);
+    LOB_TRY(lob_choose_frame(&out->frame, out->frames, r->path, r->options, r->error));
+    if (!im->group || !take_header(out, im, r)) place_by_axes(out, im, r);
     if (im->group && !im->is_first) place_level(out, &im->ngff);
     if (!im->group || out->names.count > 0 || lob_ngff_names(&out->names, im->image.ome) == LOB_OK)
         return LOB_OK;
-    return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
+    return LOB_FAIL(r, LOB_ENOMEM, "no memory");
 }
 
 /* Find the image and read its head; im holds nothing on failure. */
-static lob_status open_image(lob_zarr_image *im, lob_volume *out, const lob_location *where,
-                             const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status open_image(lob_zarr_image *im, lob_volume *out, const lob_reading *r)
 {
+    lob_file_info *const info = r->info;
     if (info) info->format = lob_format_zarr.name;
-    LOB_TRY(lob_zarr_find(im, where, error));
+    LOB_TRY(lob_zarr_find(im, r->where, r->error));
     if (info && !im->group) info->format = "Zarr";
     int64_t bytes, changed_ns;
     if (info && lob_folder_measure(im->folder, &bytes, &changed_ns)) info->file_bytes = bytes;
-    const lob_status st = read_head(im, out, where, options, info, error);
+    const lob_status st = read_head(im, out, r);
     if (st != LOB_OK) lob_zarr_image_free(im);
     return st;
 }
 
 /* May so many planes be held, and a piece for each thread? */
-static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_read_options *options,
-                        const char *path, lob_error *error)
+static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_reading *r)
 {
     enum { FEW = 512, MOST = 10000000 };
     const int64_t *const shape = im->array.shape, *const piece = im->array.piece;
     const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
     if (lob_zarr_places(piece) < FEW &&
         lob_zarr_places(shape) / lob_zarr_places(piece) > MOST) /* each takes a look for its file */
-        return lob_fail_file_hint(error, LOB_EDATA, LOB_HINT_CONVERT, path,
+        return lob_fail_file_hint(r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
                                   "has chunks of %lld voxels, and far too many of them; write it "
                                   "anew with larger ones",
                                   (long long)lob_zarr_places(piece));
     const int64_t voxels = lob_product(shape[X], shape[Y], planes, shape[C]);
     const int64_t bytes = lob_product(voxels, word, 1, 1);
-    const int64_t pieces = 2 * lob_zarr_places(piece) * word * options->threads;
-    return lob_memory_allows(bytes < 0 || bytes > INT64_MAX - pieces ? -1 : bytes + pieces, path,
-                             options, error);
+    const int64_t pieces = 2 * lob_zarr_places(piece) * word * r->options->threads;
+    return lob_memory_allows(bytes < 0 || bytes > INT64_MAX - pieces ? -1 : bytes + pieces, r);
 }
 
-static lob_status read_zarr(lob_volume *out, const lob_location *where, const lob_input *file,
-                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+static lob_status read_zarr(lob_volume *out, const lob_reading *r)
 {
+    const bool header_only = r->options->header_only;
     lob_zarr_image im;
-    (void)file;
-    LOB_TRY(open_image(&im, out, where, options, info, error));
+    LOB_TRY(open_image(&im, out, r));
     const int64_t *const shape = im.array.shape;
     const int64_t from[LOB_ZARR_DIMS] = {out->frame};
     const int64_t size[LOB_ZARR_DIMS] = {1, shape[C], shape[Z], shape[Y], shape[X]};
-    lob_status st =
-        options->header_only ? LOB_OK : allow(&im, shape[Z], options, where->path, error);
-    if (st == LOB_OK && !options->header_only) {
+    lob_status st = header_only ? LOB_OK : allow(&im, shape[Z], r);
+    if (st == LOB_OK && !header_only) {
         const double start_s = lob_clock_s();
         out->data =
             lob_voxel_memory_zero(lob_zarr_places(size) * (int64_t)lob_type_of(out->type)->bytes);
         st = out->data ? lob_zarr_read_box(out->data, &im.array, im.folder, from, size,
-                                           options->threads, where->path, error)
-                       : lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
-        if (info) info->inflate_s = lob_clock_s() - start_s;
+                                           r->options->threads, r->path, r->error)
+                       : LOB_FAIL(r, LOB_ENOMEM, "out of memory");
+        if (r->info) r->info->inflate_s = lob_clock_s() - start_s;
     }
     lob_zarr_image_free(&im);
     return st;
@@ -320,21 +313,18 @@ static void planes_close(void *state)
     free(p);
 }
 
-static lob_status open_planes(lob_plane_source *source, lob_volume *out, const lob_location *where,
-                              const lob_input *file, const lob_read_options *options,
-                              lob_file_info *info, lob_error *error)
+static lob_status open_planes(lob_plane_source *source, lob_volume *out, const lob_reading *r)
 {
     planes *const p = calloc(1, sizeof *p);
-    (void)file;
-    if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory");
-    lob_status st = open_image(&p->im, out, where, options, info, error);
+    if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
+    lob_status st = open_image(&p->im, out, r);
     const int64_t *const shape = p->im.array.shape;
     const int64_t high = p->im.array.piece[Z] < shape[Z] ? p->im.array.piece[Z] : shape[Z];
-    if (st == LOB_OK) st = allow(&p->im, high, options, where->path, error);
+    if (st == LOB_OK) st = allow(&p->im, high, r);
     if (st == LOB_OK) {
-        p->path = where->path;
+        p->path = r->path;
         p->frame = out->frame;
-        p->threads = options->threads;
+        p->threads = r->options->threads;
         p->row = -1;
         p->plane_bytes = shape[X] * shape[Y] * (int64_t)lob_type_of(out->type)->bytes;
         p->row_bytes = p->plane_bytes * high * shape[C];

@@ -2,7 +2,7 @@
 #include "io/zarr/zarr_array.h"
 
 #include "io/byte_order.h"
-#include "io/file.h"
+#include "io/format.h"
 #include "io/platform.h"
 
 #include <float.h>
@@ -131,7 +131,7 @@ typedef struct {
 
 static lob_status damaged(const parsing *p, const char *what)
 {
-    return lob_fail_file(p->error, LOB_EDATA, p->path, "damaged Zarr: %s", what);
+    return LOB_FAIL(p, LOB_EDATA, "damaged Zarr: %s", what);
 }
 
 static lob_status refuse(const parsing *p, const char *what, const char *value)
@@ -165,8 +165,7 @@ static lob_status read_shape(const cJSON *list, const parsing *p)
     const int n = cJSON_GetArraySize(list);
     p->array->dims = n;
     if (n < 1 || n > LOB_ZARR_DIMS)
-        return lob_fail_file(p->error, LOB_EDATA, p->path, "has %d axes; up to %d are read", n,
-                             LOB_ZARR_DIMS);
+        return LOB_FAIL(p, LOB_EDATA, "has %d axes; up to %d are read", n, LOB_ZARR_DIMS);
     for (int d = LOB_ZARR_DIMS - n; d < LOB_ZARR_DIMS; d++) p->array->present[d] = true;
     LOB_TRY(read_sizes(p->array->shape, list, "its shape is none", p));
     return lob_zarr_places(p->array->shape) > 0 ? LOB_OK : damaged(p, "its shape is too large");

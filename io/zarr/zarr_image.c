@@ -158,14 +158,12 @@ char *lob_zarr_node_folder(const lob_location *where)
     return path;
 }
 
-lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
-                         const lob_input *file, lob_error *error)
+lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_reading *r)
 {
     listing l;
-    char *const folder = lob_zarr_node_folder(where);
-    (void)file;
-    if (!folder) return no_memory(where->path, error);
-    const lob_status st = list_group(&l, folder, where->path, error);
+    char *const folder = lob_zarr_node_folder(r->where);
+    if (!folder) return no_memory(r->path, r->error);
+    const lob_status st = list_group(&l, folder, r->path, r->error);
     free(folder);
     if (st != LOB_OK) return st;
     *sets = l.sets;

@@ -30,7 +30,6 @@ void lob_zarr_image_free(lob_zarr_image *image);
 char *lob_zarr_node_folder(const lob_location *where);
 
 /* The format's list. */
-lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
-                         const lob_input *file, lob_error *error);
+lob_status lob_zarr_list(lob_data_set **sets, int *count, int *more, const lob_reading *r);
 
 #endif

@@ -24,7 +24,8 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
     lob_volume v = lob_volume_empty();
     lob_file_info info = {0};
     lob_error error = {.text = ""};
-    const lob_status st = lob_format_nifti.read(&v, &where, file, &options, &info, &error);
+    const lob_reading r = {&where, where.path, file, &options, &info, &error};
+    const lob_status st = lob_format_nifti.read(&v, &r);
     if (st == LOB_OK) {
         size_t listed = 0;
         lob_nifti_list(&v.header, count_field, &listed);
@@ -40,7 +41,7 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
             lob_nifti again;
             const size_t n = lob_nifti_make(header, &type, &plan);
             if (labels && v.channels > 1) break;
-            if (lob_nifti_parse(&again, header, n, "made", NULL, NULL) != LOB_OK ||
+            if (lob_nifti_parse(&again, header, n, &(lob_reading){.path = "made"}) != LOB_OK ||
                 again.dims.nx != v.dims.nx || again.dims.ny != v.dims.ny ||
                 again.dims.nz != v.dims.nz)
                 __builtin_trap();

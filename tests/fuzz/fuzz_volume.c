@@ -62,7 +62,8 @@ void fuzz_read(const lob_format *format, const char *name, const uint8_t *bytes,
     lob_file_info info = {0};
     lob_error error = {.text = ""};
     if (!format->sniff(&where, &file)) return;
-    const lob_status st = format->read(&v, &where, &file, &options, &info, &error);
+    const lob_reading r = {&where, where.path, &file, &options, &info, &error};
+    const lob_status st = format->read(&v, &r);
     check((st == LOB_OK) == !error.text[0]); /* every refusal says why */
     if (st == LOB_OK) {
         size_t listed = 0;

@@ -36,7 +36,7 @@ static bool take_qform(double affine[3][4], const lob_nifti *header)
     lob_geometry geometry;
     lob_nifti_put_int(alone.bytes, LOB_NIFTI_sform_code, 0, 0);
     lob_nifti_put_int(alone.bytes, LOB_NIFTI_xyzt_units, 0, 0);
-    lob_nifti_geometry(&geometry, &alone, "", &info);
+    lob_nifti_geometry(&geometry, &alone, &(lob_reading){.path = "", .info = &info});
     memcpy(affine, geometry.affine, sizeof geometry.affine);
     return info.warnings == 0;
 }
@@ -155,8 +155,8 @@ bool lob_nifti_read_as(lob_nifti_readings *out, const lob_volume *volume)
 {
     lob_nifti header;
     forms f;
-    if (!is_nifti(volume) || lob_nifti_parse(&header, volume->header.bytes, volume->header.size, "",
-                                             NULL, NULL) != LOB_OK)
+    if (!is_nifti(volume) || lob_nifti_parse(&header, volume->header.bytes, volume->header.size,
+                                             &(lob_reading){.path = ""}) != LOB_OK)
         return false;
     take_forms(&f, &header);
     *out = (lob_nifti_readings){
