@@ -257,6 +257,7 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     lob_read_options chosen = *options;
     if (chosen.frame == LOB_FRAME_ALL && format && !format->all_frames)
         chosen.frame = LOB_FRAME_UNSAID;
+    if (chosen.threads < 1) chosen.threads = 1;
     const lob_reading r = {&where, path, &file, &chosen, info, error};
     if (st == LOB_OK) st = format->read(out, &r);
     if (st == LOB_OK) st = lob_format_name_made(out, &where, info);

@@ -128,6 +128,17 @@ bool lob_field_real(double *value, const lob_fields *fields, int field)
     return *end == '\0';
 }
 
+bool lob_text_numbers(double *out, int n, const char *text)
+{
+    for (int i = 0; text && i < n; i++) {
+        char *end;
+        out[i] = strtod(text, &end);
+        if (end == text || !isfinite(out[i])) return false;
+        text = end;
+    }
+    return text != NULL;
+}
+
 bool lob_field_whole(int32_t *value, const lob_fields *fields, int field, int32_t lowest,
                      int32_t highest)
 {

@@ -71,6 +71,10 @@ int lob_fields_column(const lob_fields *fields, const char *name);
 /* The text of a field; empty where the line has none such. */
 const char *lob_fields_text(const lob_fields *fields, int field);
 
+/* The first n numbers of a text, with blanks between. False: there are fewer, one is not finite, or
+ * text is NULL. */
+bool lob_text_numbers(double *out, int n, const char *text);
+
 /* A field as a finite number, or a whole one within bounds; blanks may stand around it. False:
  * there is none. */
 bool lob_field_real(double *value, const lob_fields *fields, int field);

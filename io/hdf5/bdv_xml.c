@@ -1,6 +1,7 @@
 /* The XML file beside a BigDataViewer file, as far as it tells where voxels are. */
 #include "io/hdf5/bdv_xml.h"
 
+#include "io/text_rows.h"
 #include "io/xml.h"
 
 #include <math.h>
@@ -19,14 +20,7 @@ static long attribute_number(const lob_xml *element, const char *name)
 static bool numbers(double *values, int n, const lob_xml *in, const char *name)
 {
     const lob_xml *const element = lob_xml_next(in, in, name);
-    const char *at = element ? element->text : "";
-    for (int i = 0; i < n; i++) {
-        char *end;
-        values[i] = strtod(at, &end);
-        if (end == at || !isfinite(values[i])) return false;
-        at = end;
-    }
-    return true;
+    return element && lob_text_numbers(values, n, element->text);
 }
 
 static void read_setup(lob_bdv_place *place, const lob_xml *root, int setup)

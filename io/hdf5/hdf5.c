@@ -305,11 +305,7 @@ static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const reque
 
 static lob_status hdf5_read(lob_volume *out, const lob_reading *r)
 {
-    lob_read_options sane = *r->options;
-    lob_reading sanely = *r;
-    if (sane.threads < 1) sane.threads = 1;
-    sanely.options = &sane;
-    const request asked = {.r = &sanely, .beside = read_beside(r->where)};
+    const request asked = {.r = r, .beside = read_beside(r->where)};
     lob_file_info *const info = r->info;
     if (info) info->format = lob_format_hdf5.name;
     lob_info_add_file(info, r->file);

@@ -135,10 +135,8 @@ static lob_status check_scaling(lob_nifti *h, const lob_reading *r)
     return LOB_OK;
 }
 
-lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
-                           const lob_reading *r)
+lob_status lob_nifti_parse(lob_nifti *h, const unsigned char *bytes, size_t n, const lob_reading *r)
 {
-    lob_nifti *h = out;
     memset(h, 0, sizeof *h);
     h->version = version_of(bytes, n, &h->swapped);
     if (h->version == 0) {

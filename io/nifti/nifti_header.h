@@ -138,13 +138,13 @@ bool lob_nifti_looks(const unsigned char *bytes, size_t n);
  * Check a header and take it apart. Reads nothing but the n bytes, uses no library and asks for no
  * memory.
  *
- *   out    out  its type->type is LOB_TYPES where such voxels are not read; unspecified on failure
+ *   h      out  its type->type is LOB_TYPES where such voxels are not read; unspecified on failure
  *   bytes  in   the first n bytes of the file, inflated; any n
  *   r      in   its path and error, for messages, and info, for warnings
  *
  * Returns LOB_OK or LOB_EDATA (not NIfTI, damaged, or of a kind that is refused).
  */
-lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
+lob_status lob_nifti_parse(lob_nifti *h, const unsigned char *bytes, size_t n,
                            const lob_reading *r);
 
 /*

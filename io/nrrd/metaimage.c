@@ -8,6 +8,7 @@
 #include "io/byte_order.h"
 #include "io/nrrd/raw_image.h"
 #include "io/platform.h"
+#include "io/text_rows.h"
 #include "volumes/clock.h"
 
 #include <libdeflate.h>
@@ -121,30 +122,18 @@ static bool is_true(const char *value)
     return value && (value[0] == 'T' || value[0] == 't' || value[0] == '1');
 }
 
-/* n numbers; false where there are fewer. */
-static bool numbers(double *out, int n, const char *text)
-{
-    for (int i = 0; text && i < n; i++) {
-        char *end;
-        out[i] = strtod(text, &end);
-        if (end == text || !isfinite(out[i])) return false;
-        text = end;
-    }
-    return text != NULL;
-}
-
 static lob_status find_axes(const header *h, lob_raw_image *image, int *dimension)
 {
     double side[AXES], count;
-    if (!numbers(&count, 1, value_of(h, "NDims", NULL)) || count < 2 || count > AXES ||
+    if (!lob_text_numbers(&count, 1, value_of(h, "NDims", NULL)) || count < 2 || count > AXES ||
         count != floor(count))
         return bad(h, "NDims", "not 2, 3 or 4");
     *dimension = (int)count;
-    if (!numbers(side, *dimension, value_of(h, "DimSize", NULL)))
+    if (!lob_text_numbers(side, *dimension, value_of(h, "DimSize", NULL)))
         return bad(h, "DimSize", "not a number for each axis");
     double channels = 1;
     const char *text = value_of(h, "ElementNumberOfChannels", NULL);
-    if (text && (!numbers(&channels, 1, text) || channels < 1 || channels > 1e6 ||
+    if (text && (!lob_text_numbers(&channels, 1, text) || channels < 1 || channels > 1e6 ||
                  channels != floor(channels)))
         return bad(h, "ElementNumberOfChannels", "no number of channels");
     static const int part[AXES] = {LOB_RAW_X, LOB_RAW_Y, LOB_RAW_Z, LOB_RAW_FRAME};
@@ -193,10 +182,11 @@ static lob_status find_geometry(const header *h, lob_geometry *geometry, double 
     const char *sides = value_of(h, "ElementSpacing", "ElementSize");
     if (!turn) turn = value_of(h, "Orientation", NULL);
     if (!place) place = value_of(h, "Position", NULL);
-    if (turn && !numbers(matrix, dimension * dimension, turn))
+    if (turn && !lob_text_numbers(matrix, dimension * dimension, turn))
         return bad(h, "TransformMatrix", "not a direction for each axis");
-    if (place && !numbers(offset, dimension, place)) return bad(h, "Offset", "no position");
-    if (sides && !numbers(spacing, dimension, sides))
+    if (place && !lob_text_numbers(offset, dimension, place))
+        return bad(h, "Offset", "no position");
+    if (sides && !lob_text_numbers(spacing, dimension, sides))
         return bad(h, "ElementSpacing", "not a number for each axis");
     if (sides && dimension == AXES && fabs(spacing[AXES - 1]) > LOB_RAW_MOST_MM)
         return bad(h, "ElementSpacing", "beyond all measure");
@@ -254,7 +244,8 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
     const char *name = value_of(h, "ElementDataFile", NULL);
     double skip = 0;
     if (value_of(h, "HeaderSize", NULL) &&
-        (!numbers(&skip, 1, value_of(h, "HeaderSize", NULL)) || skip < -1 || skip > 0x1p50))
+        (!lob_text_numbers(&skip, 1, value_of(h, "HeaderSize", NULL)) || skip < -1 ||
+         skip > 0x1p50))
         return bad(h, "HeaderSize", "no number of bytes");
     if (is_local(name) && skip > 0)
         return bad(h, "HeaderSize", "with voxels behind the header itself");

@@ -197,7 +197,6 @@ lob_status lob_tiff_write(const lob_volume *volume, const lob_location *where,
     lob_status st = lob_output_begin(&output, where->file, options->force, error);
     if (st == LOB_OK && (!text || !alloc_batch(&batch, &w, options))) {
         st = lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
-        lob_output_abort(&output);
     } else if (st == LOB_OK) {
         lob_tiff_session s = {.output = &output, .error = error};
         const bool wide = is_large(&w) || lob_has_suffix(where->file, ".btf");
@@ -208,12 +207,8 @@ lob_status lob_tiff_write(const lob_volume *volume, const lob_location *where,
             st = s.status != LOB_OK
                      ? s.status
                      : lob_fail_file(error, LOB_EIO, where->path, "libtiff: %s", s.message);
-        if (st == LOB_OK)
-            st = lob_output_commit(&output, error);
-        else
-            lob_output_abort(&output);
     }
     free_batch(&batch);
     free(text);
-    return st;
+    return lob_output_end(&output, st, error);
 }
