@@ -31,7 +31,8 @@ struct lob_device {
     cudaEvent_t reached;         /* of lob_device_wait, */
     cudaStream_t letters;        /* of lob_device_fetch, */
     cudaEvent_t offered;         /* which begins here */
-    cudaEvent_t fetched;         /* and has come to here */
+    cudaEvent_t fetched;         /* and has come to here; */
+    bool fetching;               /* the stream is not behind it yet */
     lob_device_mailbox *mailbox; /* pinned and mapped into the device */
     pthread_mutex_t turn;        /* of lob_device_begin, */
     double turn_s;               /* when it was, */
@@ -461,7 +462,7 @@ static lob_status wait_for(const lob_device *device, cudaEvent_t event, lob_erro
 
 lob_status lob_device_wait(lob_device *device, lob_error *error)
 {
-    LOB_TRY(lob_device_enter(device, error));
+    LOB_TRY(lob_device_after_fetches(device, error));
     LOB_CUDA(cudaEventRecord(device->reached, device->stream));
     return wait_for(device, device->reached, error);
 }
@@ -571,6 +572,7 @@ lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *ther
 {
     LOB_TRY(lob_device_enter(device, error));
     reach(device, there);
+    device->fetching = true;
     LOB_CUDA(cudaStreamWaitEvent(device->letters, device->offered, 0));
     LOB_CUDA(cudaStreamWaitEvent(device->letters, there->offered, 0));
     LOB_CUDA(cudaMemcpyPeerAsync(to, device->number, from, there->number, (size_t)bytes,
@@ -582,6 +584,7 @@ lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *ther
 lob_status lob_device_fetched(lob_device *device, const lob_device *by, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
+    device->fetching = true;
     LOB_CUDA(cudaStreamWaitEvent(device->letters, by->fetched, 0));
     return LOB_OK;
 }
@@ -589,8 +592,10 @@ lob_status lob_device_fetched(lob_device *device, const lob_device *by, lob_erro
 lob_status lob_device_after_fetches(lob_device *device, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
+    if (!device->fetching) return LOB_OK;
     LOB_CUDA(cudaEventRecord(device->fetched, device->letters));
     LOB_CUDA(cudaStreamWaitEvent(device->stream, device->fetched, 0));
+    device->fetching = false;
     return LOB_OK;
 }
 

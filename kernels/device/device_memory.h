@@ -147,15 +147,6 @@ lob_status lob_device_result_room(lob_device *device, void **result, int64_t byt
 lob_status lob_device_result(lob_device *device, void **result, void *from, int64_t bytes,
                              lob_place place, lob_error *error);
 
-/*
- * Copy from another device of this process, beside what both compute: from GPU to GPU where these
- * reach each other, else the driver goes by ordinary memory. device_letters.h says when.
- *
- *   from  in  what `there` has offered
- */
-lob_status lob_device_fetch(lob_device *device, void *to, const lob_device *there, const void *from,
-                            int64_t bytes, lob_error *error);
-
 /* Bytes of all voxels of a volume, all channels; -1 beyond INT64_MAX / 8. */
 int64_t lob_device_bytes_of(const lob_volume *volume);
 

@@ -539,7 +539,7 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
     c.budget = lob_device_budget_of(context, "supervoxels", voxels);
     c.error = error;
     const lob_status st = compute(&c);
-    if (st != LOB_OK) cudaStreamSynchronize(lob_device_cuda_stream(device)); /* leave none queued */
+    if (st != LOB_OK) lob_device_wait(device, NULL); /* leave none queued */
     for (int i = 0; i < 2; i++)
         if (c.passed[i]) cudaEventDestroy(c.passed[i]);
     lob_supervoxels_plan_free(&c.plan);

@@ -279,10 +279,14 @@ lob_status lob_team_begin_send(lob_team *team, const lob_letter *letters, int co
 
 lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error)
 {
-    LOB_TRY(lob_team_begin_send(team, letters, count, error));
-    for (int i = 0; i < count; i++)
-        if (letters[i].device) LOB_TRY(lob_device_after_fetches(letters[i].device, error));
-    return LOB_OK;
+    lob_status st = lob_team_begin_send(team, letters, count, error);
+    for (int i = 0; i < count; i++) {
+        if (!letters[i].device) continue;
+        const lob_status told =
+            lob_device_after_fetches(letters[i].device, st == LOB_OK ? error : NULL);
+        if (st == LOB_OK) st = told;
+    }
+    return st;
 }
 
 lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,

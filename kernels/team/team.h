@@ -104,11 +104,12 @@ lob_status lob_team_reduce(lob_team *team, int64_t *values, int n, lob_team_how 
 lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,
                             int64_t own, lob_error *error);
 
-/* Letters to any ranks. Each rank calls it, those without letters too. */
+/* Letters to any ranks. Each rank calls it, those without letters too. What a device is given next
+ * comes after its letters; the host and other streams have to wait for it. */
 lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error);
 
 /* The same; but arrays of devices are under way, beside what these are given next, until
- * lob_device_after_fetches. */
+ * lob_device_after_fetches or lob_device_wait; perhaps also where it fails. */
 lob_status lob_team_begin_send(lob_team *team, const lob_letter *letters, int count,
                                lob_error *error);
 

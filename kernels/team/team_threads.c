@@ -13,7 +13,7 @@
 typedef struct {
     _Atomic(const void *) letter; /* NULL: the box is empty */
     int64_t bytes;
-    lob_device *device; /* that it is on; once it is taken, that which fetched it */
+    lob_device *device, *fetcher; /* that it is on; that which fetches it, NULL until it is taken */
 } box;
 
 /* Threads begin when all are there: nobody is to wait for one that could not be made. */
@@ -48,11 +48,11 @@ static lob_status offer(const lob_letter *letters, int count, lob_error *error)
 
 static lob_status take(const lob_letter *to, box *from, lob_error *error)
 {
-    const lob_device *const there = from->device;
-    assert(from->bytes == to->receive_bytes && !there == !to->device);
-    from->device = to->device;
-    if (there)
-        return lob_device_fetch(to->device, to->receive, there, from->letter, from->bytes, error);
+    assert(from->bytes == to->receive_bytes && !from->device == !to->device);
+    from->fetcher = to->device;
+    if (to->device)
+        return lob_device_fetch(to->device, to->receive, from->device, from->letter, from->bytes,
+                                error);
     memcpy(to->receive, from->letter, (size_t)from->bytes);
     return LOB_OK;
 }
@@ -86,6 +86,7 @@ static lob_status post_here(void *user, const lob_letter *letters, int count, lo
         if (letters[i].send_bytes == 0) continue;
         mine[letters[i].with].bytes = letters[i].send_bytes;
         mine[letters[i].with].device = letters[i].device;
+        mine[letters[i].with].fetcher = NULL;
         put(h, &mine[letters[i].with], letters[i].send);
     }
     for (int i = 0; i < count; i++) {
@@ -98,8 +99,10 @@ static lob_status post_here(void *user, const lob_letter *letters, int count, lo
     for (int i = 0; i < count; i++) {
         const box *const sent = &mine[letters[i].with];
         wait_until(h, sent, false);
-        if (st == LOB_OK && letters[i].send_bytes > 0 && letters[i].device)
-            st = lob_device_fetched(letters[i].device, sent->device, error);
+        if (letters[i].send_bytes == 0 || !sent->fetcher) continue;
+        const lob_status told =
+            lob_device_fetched(sent->device, sent->fetcher, st == LOB_OK ? error : NULL);
+        if (st == LOB_OK) st = told;
     }
     return st;
 }

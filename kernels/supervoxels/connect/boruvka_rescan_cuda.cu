@@ -100,7 +100,7 @@ lob_status sum_sets(lob_device *device, const connect_params *p, lob_error *erro
                            *p, error);
 }
 
-/* The cheapest picks of all ranks: links go round, and the host waits for each. */
+/* The cheapest picks of all ranks: links go round. */
 static lob_status share_picks(lob_device *device, const connect_params *p, lob_team *team,
                               lob_error *error)
 {
