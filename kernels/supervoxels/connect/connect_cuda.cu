@@ -249,6 +249,7 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
         of->pairs[r] = of->told[r][1];
     }
     p->max_fragments = add_up(of->before, of->fragments, team->size, 0);
+    if (p->max_fragments > LOB_FRAGMENTS_MAX) return lob_fragments_too_many(c->error);
     p->before = (int32_t)of->before[team->rank];
     p->own_fragments = (int32_t)n;
     if (p->beside[0]) p->before_beside[0] = (int32_t)of->before[team->rank - 1];
@@ -256,7 +257,6 @@ static lob_status number_in_team(connect_call *c, rank_counts *of)
     p->singletons = false;
     p->gathered = true;
     p->listed = p->listed && p->s.rule.small > 1;
-    if (p->max_fragments > LOB_FRAGMENTS_MAX) return lob_fragments_too_many(c->error);
     c->all_pairs = add_up(of->starts, of->pairs, team->size, 0);
     return LOB_OK;
 }
