@@ -124,7 +124,8 @@ static int64_t lay_out(connect_call *c, void *block)
     if (!p->listed) p->sums = NULL;
     if (!p->listed && !p->gathered) p->link = (int32_t *)c->join->table;
     c->fragments_copy = a.take<uint32_t>(1);
-    p->small_bits = a.take<uint32_t>(n / WARP + 1);
+    p->small_bits =
+        a.take<uint32_t>((p->gathered ? p->own_fragments : p->max_fragments) / WARP + 1);
     p->roots = a.take<uint32_t>(lob_device_multiprocessors(c->device));
     p->key = a.take<u64>(listed);
     p->mean = a.take<uint32_t>(listed * channels);

@@ -17,13 +17,14 @@ static __global__ void __launch_bounds__(THREADS)
     small_kernel(const __grid_constant__ connect_params p)
 {
     const int64_t fragments = *p.fragments, lane = threadIdx.x % WARP;
+    const int64_t own_end = p.gathered ? (int64_t)p.before + p.own_fragments : fragments;
     const int64_t lead = -p.before & (WARP - 1); /* the slab's fragment 0 is a warp's first */
     for (int64_t i = grid_first() - lead; i - lane <= fragments; i += grid_step()) {
         const bool single = LISTED && p.singletons, any = i >= 0 && i <= fragments;
         const int32_t set = !any ? 0 : single ? (int32_t)i : set_of(p, i);
         const bool small = set != 0 && is_small(p, set);
         const unsigned bits = __ballot_sync(ALL_LANES, small && i != p.before);
-        if (lane == 0 && i >= p.before) p.small_bits[(i - p.before) / WARP] = bits;
+        if (lane == 0 && i >= p.before && i <= own_end) p.small_bits[(i - p.before) / WARP] = bits;
         if (!LISTED) continue;
         if (any) p.key[i] = NO_EDGE;
         if (set != 0 && set == i)
