@@ -15,7 +15,7 @@ typedef struct {
     const char *volume;              /* only volumes whose names hold this; NULL: all */
     const char *keep;  /* folder for volumes and times, for programs to compare with */
     const char *ranks; /* "0,1": GPUs whose ranks share a volume; NULL: no such suite */
-    const char *only;  /* of these, algorithms whose names it holds; NULL: all, and letters */
+    const char *only;  /* of these, algorithms whose names it holds; NULL: all */
 } bench_options;
 
 /* The context of the CPU's call beside a device's. */
@@ -36,11 +36,11 @@ typedef int check_repeats(const lob_backend *backend, const lob_context *context
 typedef int check_bench(const lob_context *context, const bench_options *options);
 
 /* Those of filters and median, and all benchmarks, are in a build with CUDA. Components have the
- * slots components (slabs too) and regions; gaussian and median are steps of filters; threshold has
- * denoising too, by the slot for filters. */
+ * slots components (slabs too) and regions; gaussian and median are steps of filters; letters are
+ * those of ranks; threshold has denoising too, by the slot for filters. */
 check_cases check_components_cases, check_components_slabs, check_filters_cases,
-    check_gaussian_cases, check_growcut_cases, check_median_cases, check_supervoxels_cases,
-    check_threshold_cases;
+    check_gaussian_cases, check_growcut_cases, check_letters_cases, check_median_cases,
+    check_supervoxels_cases, check_threshold_cases;
 check_repeats check_components_repeats, check_filters_repeats, check_gaussian_repeats,
     check_growcut_repeats, check_median_repeats, check_supervoxels_repeats, check_threshold_repeats;
 check_bench bench_appearance, bench_components, bench_distance, bench_filters, bench_gaussian,
@@ -84,7 +84,7 @@ extern const check_random check_appearance, check_basins, check_carry, check_cel
 typedef struct {
     const char *name; /* as the slot in lob_backend */
     check_cases *cases;
-    check_repeats *repeats;
+    check_repeats *repeats;     /* NULL: none */
     check_bench *bench;         /* NULL in a build without CUDA */
     const check_random *random; /* in the place of cases and repeats; NULL: these are there */
 } check_algorithm;

@@ -32,6 +32,7 @@ static const check_algorithm algorithms[] = {
     {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian),     NULL             },
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut),      NULL             },
     {"labels",      NULL,                       NULL,                         BENCH(bench_labels),       &check_labels    },
+    {"letters",     check_letters_cases,        NULL,                         NULL,                      NULL             },
     {"maxima",      NULL,                       NULL,                         NULL,                      &check_maxima    },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps),
      NULL                                                                                                                 },
@@ -201,7 +202,8 @@ static int check(const check_algorithm *algorithm, const lob_context *context, c
             continue;
         }
         failures += algorithm->cases(*b, context, c->first, c->cases);
-        if (c->repeats > 0) failures += algorithm->repeats(*b, context, c->repeats);
+        if (c->repeats > 0 && algorithm->repeats)
+            failures += algorithm->repeats(*b, context, c->repeats);
     }
     if (failures == 0 && c->benches && algorithm->bench)
         failures += algorithm->bench(context, &c->bench);
