@@ -1,9 +1,10 @@
 /*
  * Segment that follows a brush: strokes are drawn, erased and undone. After each change there is
  * the answer of lob_segment, the same bytes, whatever was there before; and, where the plan has two
- * growths, a preview before it: what the first gives, with the strokes as they were drawn. On a CPU,
- * where the box has more than 16 times the voxels of options->coarse, the preview is learnt from
- * every second voxel along an axis alone, or from fewer, so that it does not have to be waited for.
+ * growths, a preview before it: what the first gives, with the strokes, but for slips, as they were
+ * drawn. On a CPU, where the box has more than 16 times the voxels of options->coarse, it is learnt
+ * from every second voxel along an axis alone, or from fewer, so that it does not have to be waited
+ * for: a preview may differ between CPU and GPU, and the final answer does not.
  *
  * Kept from one change to the next are the box's image, its median and the image on the coarser
  * grid, for as long as strokes give the same box; memory for strokes, unless memory is limited; and

@@ -382,9 +382,8 @@ static lob_status check_values(const lob_segment_job *j, lob_error *error)
                     "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
-/* Write strokes into labels of the box, where the context computes. */
-static lob_status draw(lob_segment_job *j, lob_volume *onto, const lob_volume *strokes,
-                       lob_error *error)
+lob_status lob_segment_draw(lob_segment_job *j, lob_volume *onto, const lob_volume *strokes,
+                            lob_error *error)
 {
     lob_device *const device = j->context->device;
     uint8_t *const labels = onto->data;
@@ -404,11 +403,6 @@ static lob_status draw(lob_segment_job *j, lob_volume *onto, const lob_volume *s
     return st;
 }
 
-lob_status lob_segment_draw(lob_segment_job *j, lob_volume *labels, lob_error *error)
-{
-    return draw(j, labels, &j->strokes, error);
-}
-
 /* Strokes on a GPU, on the whole box: voxels without strokes do not travel. */
 static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
                              const lob_volume *strokes, lob_error *error)
@@ -418,7 +412,7 @@ static lob_status lay_voxels(lob_segment_job *j, lob_volume *out, const lob_volu
     lob_device_begin(device);
     const lob_status st = lob_device_fill(device, out->data, 0, lob_voxels(grid), error);
     lob_device_end(device);
-    return st == LOB_OK ? draw(j, out, strokes, error) : st;
+    return st == LOB_OK ? lob_segment_draw(j, out, strokes, error) : st;
 }
 
 /* Strokes on the whole box, where the context computes. */

@@ -427,9 +427,10 @@ static lob_status grow_plainly(lob_segment_job *j, lob_error *error)
     return st;
 }
 
-/* Growth over the image alone begins in strokes before they are completed; where they are not, it
- * can wait until the first growth has been told. */
-lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error)
+/* The first growth, if it has not been done; with one growth nothing. Growth over the image alone
+ * begins in strokes before they are completed; where they are not, it can wait until the first
+ * growth has been told. */
+static lob_status grow_first(lob_segment_job *j, lob_error *error)
 {
     const double share = share_of_first(j);
     lesson box;
@@ -467,6 +468,36 @@ static lob_volume sparse_grid(const lob_segment_job *j)
     return grid;
 }
 
+/* Values of the box on a sparse grid: those under strokes where it has these, as the nearest voxel
+ * may lie beside a thin one. */
+static lob_status pick(lob_segment_job *j, lob_volume *out, const lob_volume *from,
+                       const lob_volume *own, const lob_label_set *kept, lob_error *error)
+{
+    const lob_volume *const strokes = lob_segment_starts(j);
+    const uint8_t *const labels = strokes->data, *const there = own->data;
+    const lob_dims d = strokes->dims;
+    const int64_t n = lob_voxels(strokes);
+    const size_t bytes = lob_type_of(from->type)->bytes;
+    LOB_TRY(lob_segment_onto(j, out, from, own, LOB_RESAMPLE_NEAREST, 0, error));
+    for (int64_t i = -1; (i = lob_next_label(labels, LOB_U8, i + 1, n)) < n;) {
+        const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / d.nx / d.ny};
+        int64_t old = 0, new = 0;
+        bool inside = true;
+        for (int a = 2; a >= 0; a--) {
+            const double ratio = own->geometry.spacing_mm[a] / from->geometry.spacing_mm[a];
+            const int64_t side = lob_side(own->dims, a), here = (at[a] + j->at[a]) / llround(ratio);
+            inside = inside && here < side;
+            old = old * lob_side(from->dims, a) + at[a] + j->at[a];
+            new = new *side + here;
+        }
+        if (!inside || there[new] != lob_label_set_find(kept, labels[i])) continue;
+        for (int c = 0; c < from->channels; c++)
+            memcpy((char *)out->data + (size_t)(c * lob_voxels(own) + new) * bytes,
+                   (char *)from->data + (size_t)(c * lob_voxels(from) + old) * bytes, bytes);
+    }
+    return LOB_OK;
+}
+
 /* The first growth from the voxels of a sparse grid alone. */
 static lob_status sketch(lob_segment_job *j, lob_volume *out, const lob_volume *grid,
                          lob_error *error)
@@ -477,10 +508,8 @@ static lob_status sketch(lob_segment_job *j, lob_volume *out, const lob_volume *
     lesson box;
     LOB_TRY(take_box(j, &box, error));
     lob_status st = coarse_strokes(j, &own, &kept, grid, error);
-    if (st == LOB_OK)
-        st = lob_segment_onto(j, &image, box.image, grid, LOB_RESAMPLE_NEAREST, 0, error);
-    if (st == LOB_OK && box.view->data)
-        st = lob_segment_onto(j, &view, box.view, grid, LOB_RESAMPLE_NEAREST, 0, error);
+    if (st == LOB_OK) st = pick(j, &image, box.image, &own, &kept, error);
+    if (st == LOB_OK && box.view->data) st = pick(j, &view, box.view, &own, &kept, error);
     const lesson sparse = {.image = &image,
                            .view = &view,
                            .seeds = &own,
@@ -496,16 +525,18 @@ static lob_status sketch(lob_segment_job *j, lob_volume *out, const lob_volume *
 lob_status lob_segment_preview(lob_segment_job *j, lob_volume *out, lob_error *error)
 {
     const lob_volume grid = sparse_grid(j);
-    const bool sparse = lob_voxels(&grid) < lob_voxels(&j->image);
+    const bool sparse = !j->first.data && lob_voxels(&grid) < lob_voxels(&j->image);
     lob_volume rough = lob_volume_empty();
     lob_status st = sparse ? sketch(j, &rough, &grid, error) : LOB_OK;
     /* Two strokes may lie in one of its voxels that do not in the first growth's. */
     if (!sparse || st == LOB_EDATA) {
-        st = lob_segment_grow_first(j, error);
-        if (st == LOB_OK) st = lob_segment_copy(j, &rough, &j->first, j->first.place, error);
+        lob_error_begin(error);
+        st = grow_first(j, error);
+        if (st == LOB_OK && lob_segment_is_coarse(j->plan) && !j->plan->completed)
+            st = lob_segment_copy(j, &rough, &j->first, j->first.place, error);
     }
-    if (st == LOB_OK) st = lob_segment_draw(j, &rough, error);
-    if (st == LOB_OK) st = lob_segment_give(j, out, &rough, error);
+    if (st == LOB_OK && rough.data) st = lob_segment_draw(j, &rough, &j->strokes, error);
+    if (st == LOB_OK) st = lob_segment_give(j, out, rough.data ? &rough : &j->first, error);
     lob_segment_drop(j, &rough);
     return st;
 }
@@ -513,7 +544,7 @@ lob_status lob_segment_preview(lob_segment_job *j, lob_volume *out, lob_error *e
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)
 {
     if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share_of_all(j), error);
-    LOB_TRY(lob_segment_grow_first(j, error));
+    LOB_TRY(grow_first(j, error));
     if (j->plan->outvote && !j->plan->completed) LOB_TRY(grow_plainly(j, error));
     if (j->once) lob_segment_drop(j, &j->coarse);
     return fine_growth(j, &j->labels, &j->first, 1,

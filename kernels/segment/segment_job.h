@@ -145,18 +145,18 @@ lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segmen
  * that is there is taken as it is. */
 lob_status lob_segment_box_make(lob_segment_job *j, lob_error *error);
 
-/* The first of two growths, if it has not been done; with one growth nothing. A coarse image that
- * is there is taken. On failure strokes may be other ones: the job is to be given them again. */
-lob_status lob_segment_grow_first(lob_segment_job *j, lob_error *error);
-
-/* What a caller gets before: what came out of the first growth; or, where that takes a CPU long,
- * what grows on its grid from what is learnt there. Strokes keep their labels. */
+/* What a caller gets before, of two growths: what came out of the first; or, where that is not
+ * there and takes a CPU long, what grows on its grid from a part of the voxels. Strokes keep their
+ * labels but for slips. A coarse image that is there is taken. Where it fails, strokes may be other
+ * ones: the job is to be given them again. */
 lob_status lob_segment_preview(lob_segment_job *j, lob_volume *out, lob_error *error);
 
-/* Write the job's strokes into dense labels of the box, where the context computes. */
-lob_status lob_segment_draw(lob_segment_job *j, lob_volume *labels, lob_error *error);
+/* Write strokes of the job into dense labels of the box, where the context computes. */
+lob_status lob_segment_draw(lob_segment_job *j, lob_volume *onto, const lob_volume *strokes,
+                            lob_error *error);
 
-/* The last growth, and the first before it: its shares, labels and strength. */
+/* The last growth, and the first before it, if it has not been done: its shares, labels and
+ * strength. It fails as the preview. */
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error);
 
 /* Dense labels of the box as what a caller gets, on the whole grid. */

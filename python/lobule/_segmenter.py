@@ -66,8 +66,9 @@ class Segmenter(Closing):
 
     After every change there is a preview, where segment grows twice, and then the final answer: the
     labels of segment from the strokes that are there, the same bytes. The preview is the first growth,
-    on a CPU in large boxes from a part of the voxels alone, with strokes as they were drawn. A further
-    change cancels what is on its way. What does not depend on strokes is kept. Any thread may call.
+    on a CPU in large boxes from a part of the voxels alone, with strokes, but for slips, as they were
+    drawn: it may differ between CPU and GPU. A further change cancels what is on its way. What does not
+    depend on strokes is kept. Any thread may call.
 
     image        (z, y, x) or (y, x), any kind; with channel_axis several channels. It stays as it is
                  until close. Answers about an array on a GPU are such arrays

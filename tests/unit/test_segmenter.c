@@ -1,5 +1,6 @@
 /* Segment that follows a brush: after any history of strokes, the bytes of a fresh run. */
 #include "kernels/live/segmenter.h"
+#include "kernels/segment/segment_job.h"
 #include "tests/reference/random.h"
 #include "tests/reference/segment_case.h"
 #include "tests/unit/cmocka_test.h"
@@ -19,7 +20,7 @@ typedef struct {
     void *told;  /* what the last call was told of */
     size_t bytes;
     lob_volume before; /* the labels of the last final answer */
-    int previews, sparse, finals, cancelled, refused, kept_box;
+    int previews, finals, cancelled, stopped, short_of_memory, refused, kept_box;
     lob_box box;
 } history;
 
@@ -120,7 +121,6 @@ static void check_preview(history *h, const lob_volume *preview, const lob_segme
     assert_int_equal(plan->passes, 2);
     assert_int_equal(preview->type, wanted->labels.type);
     assert_int_equal(lob_voxels(preview), lob_voxels(&wanted->labels));
-    h->sparse += lob_dims_voxels(lob_box_dims(&plan->box)) > 17 * plan->options.coarse;
     const lob_volume *const strokes = &h->c.strokes;
     for (int64_t i = 0; i < lob_voxels(strokes); i++) {
         const int32_t stroke = lob_label_at(strokes->data, strokes->type, i);
@@ -163,14 +163,36 @@ static void finish(history *h, const lob_segment_output *fresh, const lob_segmen
     lob_segment_output_free(&out);
 }
 
+/* The preview, maybe after some that are cancelled or have too little memory. */
+static lob_status preview(history *h, lob_volume *labels)
+{
+    const bool limited = random_chance(&h->state, 30);
+    lob_box box;
+    lob_status got = LOB_ECANCEL;
+    for (int visits = (int)random_below(&h->state, 40);
+         got == LOB_ECANCEL || (got == LOB_ENOMEM && visits < 100); visits += 20) {
+        int left = visits;
+        const lob_context context = {.threads = 1,
+                                     .max_memory =
+                                         limited && visits < 100 ? 4000 << visits / 10 : 0,
+                                     .progress = visits < 100 ? stop : NULL,
+                                     .user = &left};
+        got = lob_segmenter_preview(h->segmenter, labels, &h->c.strokes, tell(h, &box), &context,
+                                    NULL);
+        h->stopped += got == LOB_ECANCEL;
+        h->short_of_memory += got == LOB_ENOMEM;
+        if (got != LOB_OK) assert_null(labels->data);
+    }
+    return got;
+}
+
 static void step(history *h)
 {
     const lob_context context = {.threads = 1};
     lob_segment_output fresh = lob_segment_output_empty();
     lob_segment_plan plan;
     lob_segment_input in = h->c.in;
-    lob_volume preview = lob_volume_empty();
-    lob_box box;
+    lob_volume rough = lob_volume_empty();
     change(h);
     lob_status st =
         lob_segment_choose(&plan, &h->c.image, &h->c.strokes, &h->c.options, &context, NULL);
@@ -178,11 +200,10 @@ static void step(history *h)
     if (st == LOB_OK) st = lob_segment(&fresh, &in, &plan, lob_backends[0], &context, NULL);
     h->refused += st != LOB_OK;
     if (random_chance(&h->state, 60)) {
-        const lob_status got = lob_segmenter_preview(h->segmenter, &preview, &h->c.strokes,
-                                                     tell(h, &box), &context, NULL);
+        const lob_status got = preview(h, &rough);
         if (st == LOB_OK) assert_int_equal(got, LOB_OK);
-        if (st == LOB_OK) check_preview(h, &preview, &plan, &fresh);
-        lob_volume_free(&preview);
+        if (st == LOB_OK) check_preview(h, &rough, &plan, &fresh);
+        lob_volume_free(&rough);
         if (random_chance(&h->state, 30))
             change(h); /* the next stroke comes first */
         else
@@ -196,7 +217,8 @@ static void step(history *h)
 TEST(every_history_gives_the_labels_of_a_fresh_run)
 {
     const uint64_t all = HISTORIES, some = CASES(all);
-    int previews = 0, sparse = 0, finals = 0, cancelled = 0, refused = 0, kept_box = 0;
+    int previews = 0, finals = 0, cancelled = 0, stopped = 0, short_of_memory = 0, refused = 0;
+    int kept_box = 0;
     for (uint64_t number = 0; number < some; number++) {
         history h = {.state = 7 * number + 3, .before = lob_volume_empty()};
         segment_case_make(&h.c, number, 18);
@@ -215,9 +237,10 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
         for (int i = 0; i < STEPS; i++) step(&h);
         lob_segmenter_close(h.segmenter);
         previews += h.previews;
-        sparse += h.sparse;
         finals += h.finals;
         cancelled += h.cancelled;
+        stopped += h.stopped;
+        short_of_memory += h.short_of_memory;
         refused += h.refused;
         kept_box += h.kept_box;
         lob_volume_free(&h.before);
@@ -228,8 +251,116 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
     }
     /* All that can come about has; a quarter of the histories is too few for that. */
     if (some == all)
-        assert_true(previews > 0 && sparse > 0 && finals > 0 && cancelled > 0 && refused > 0 &&
-                    kept_box > 0);
+        assert_true(previews > 0 && finals > 0 && cancelled > 0 && stopped > 0 &&
+                    short_of_memory > 0 && refused > 0 && kept_box > 0);
+}
+
+enum { SIDE = 40, TUBE = 2 };
+
+/* A bright tube of TUBE x TUBE voxels along z, in a box that is large for its plan. */
+typedef struct {
+    lob_volume image, strokes;
+    lob_segment_input in;
+    lob_segment_plan plan;
+    lob_segment_job job;
+} large;
+
+static void large_make(large *l, int64_t first)
+{
+    lob_volume like = lob_volume_empty();
+    like.dims = (lob_dims){SIDE, SIDE, SIDE};
+    like.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
+    assert_ok(lob_volume_like(&l->image, &like, LOB_U8, 1));
+    assert_ok(lob_volume_like(&l->strokes, &like, LOB_U8, 1));
+    l->in = (lob_segment_input){.image = &l->image, .strokes = &l->strokes};
+    uint8_t *const image = l->image.data, *const strokes = l->strokes.data;
+    for (int64_t i = 0; i < lob_voxels(&l->image); i++) {
+        const int64_t x = i % SIDE - first, y = i / SIDE % SIDE - first, z = i / SIDE / SIDE;
+        const bool tube = x >= 0 && x < TUBE && y >= 0 && y < TUBE;
+        image[i] = tube ? 200 : (uint8_t)(60 + i * 7 % 5);
+        if (z % 4 == 0 && tube) strokes[i] = 2;
+        if (z % 4 == 0 && (i % SIDE == 0 || i % SIDE == SIDE - 1)) strokes[i] = 1;
+    }
+}
+
+/* Come to where growth begins. */
+static void large_begin(large *l, const lob_context *context)
+{
+    lob_segment_options options = lob_segment_defaults();
+    lob_segment_part part;
+    options.background = 1;
+    options.passes = 2;
+    options.coarse = 1000;
+    assert_ok(lob_segment_choose(&l->plan, &l->image, &l->strokes, &options, context, NULL));
+    assert_int_equal(l->plan.passes, 2);
+    assert_ok(lob_segment_cut(&part, &l->strokes, NULL, NULL, context, NULL));
+    l->job = lob_segment_job_of(&l->in, &l->plan, lob_backends[0], context);
+    assert_ok(lob_segment_take_strokes(&l->job, &part, NULL));
+    lob_segment_part_free(&part);
+    assert_ok(lob_segment_box_make(&l->job, NULL));
+}
+
+static void large_free(large *l)
+{
+    lob_segment_drop_strokes(&l->job);
+    lob_segment_drop_images(&l->job);
+    lob_volume_free(&l->image);
+    lob_volume_free(&l->strokes);
+}
+
+static int64_t others_than(const lob_volume *labels, int32_t label)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < lob_voxels(labels); i++)
+        n += lob_label_at(labels->data, labels->type, i) != label;
+    return n;
+}
+
+/* It is learnt from what is under strokes, wherever voxels of the sparse grid begin. */
+TEST(a_preview_of_a_large_box_does_not_take_the_first_growth)
+{
+    for (int64_t from = 16; from < 20; from++) {
+        large l;
+        lob_volume rough, later;
+        lob_segment_output out;
+        large_make(&l, from);
+        large_begin(&l, THREADS(1));
+        assert_ok(lob_segment_preview(&l.job, &rough, NULL));
+        assert_null(l.job.first.data);
+        assert_null(l.job.coarse.data);
+
+        /* Once it is there, it is taken. */
+        assert_ok(lob_segment_finish(&l.job, &out, NULL));
+        assert_non_null(l.job.first.data);
+        const int64_t first = others_than(&l.job.first, l.job.background);
+        assert_in_range(others_than(&rough, 0), first / 2, 2 * first);
+        memset(l.job.first.data, l.job.background, (size_t)lob_voxels(&l.job.first));
+        assert_ok(lob_segment_preview(&l.job, &later, NULL));
+        assert_int_equal(others_than(&later, 0), TUBE * TUBE * SIDE / 4);
+        lob_volume_free(&rough);
+        lob_volume_free(&later);
+        lob_segment_output_free(&out);
+        large_free(&l);
+    }
+}
+
+TEST(a_label_that_a_sparse_grid_loses_is_in_the_preview)
+{
+    large l;
+    lob_volume rough;
+    large_make(&l, 17);
+    uint8_t *const strokes = l.strokes.data;
+    for (int64_t i = 0; i < lob_voxels(&l.strokes); i++)
+        if (strokes[i] == 2) strokes[i] = 0;
+    const int64_t at = (17 * SIDE + 17) * SIDE + 17;
+    strokes[at] = 2;     /* of equals the smaller label is kept, */
+    strokes[at - 1] = 1; /* but on the first growth's grid the one nearer to the middle */
+    large_begin(&l, THREADS(1));
+    assert_ok(lob_segment_preview(&l.job, &rough, NULL));
+    assert_non_null(l.job.first.data);
+    assert_int_equal(((uint8_t *)rough.data)[at], 2);
+    lob_volume_free(&rough);
+    large_free(&l);
 }
 
 TEST(another_image_and_little_memory_are_refused)
