@@ -22,11 +22,11 @@ static void load_floats(float *restrict to, const lob_filter_image *in, int64_t 
         for (int64_t i = 0; i < n; i++) to[i] = lob_filter_float(in->data, LOB_F64, first + i);
         return;
     }
-#define LOAD(type_, ctype, name, integer, lowest, highest)      \
-    case type_: {                                               \
-        const ctype *from = (const ctype *)in->data + first;    \
-        for (int64_t i = 0; i < n; i++) to[i] = (float)from[i]; \
-        break;                                                  \
+#define LOAD(type_, ctype, name, integer, lowest, highest)              \
+    case type_: {                                                       \
+        const ctype *from = (const ctype *)in->data + first;            \
+        for (int64_t i = 0; i < n; i++) to[i] = (float)(double)from[i]; \
+        break;                                                          \
     }
     LOB_TYPE_SWITCH(in->type, LOAD)
 #undef LOAD

@@ -193,6 +193,19 @@ TEST(test_wide_integers_are_exact)
     }
 }
 
+/* As on a GPU, and as means and Gaussians read them: by way of double, which rounds twice. */
+TEST(test_wide_integers_become_float32_in_one_way)
+{
+    int64_t in = ((int64_t)1 << 54) + ((int64_t)1 << 30) + 1;
+    const lob_volume image = row_of(&in, LOB_I64, 1, 1);
+    const lob_filter_step step = {.kind = LOB_FILTER_SCALE, .factor = 1, .offset = 0};
+    lob_filter_output out;
+    assert_ok(run(&out, &image, &step, 1, NULL));
+    assert_int_equal(out.type, LOB_F32);
+    assert_true(*(const float *)out.data == (float)((int64_t)1 << 54));
+    lob_filter_output_free(&out);
+}
+
 TEST(test_colours)
 {
     uint8_t rgb[6] = {200, 0, 100, 10, 50, 255}; /* two voxels, planar */

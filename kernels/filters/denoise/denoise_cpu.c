@@ -44,11 +44,11 @@ typedef struct {
 
 /* ---- reading ---- */
 
-#define READ_ROW(type, ctype, name, integer, lowest, highest)     \
-    case type: {                                                  \
-        const ctype *v = (const ctype *)w->in->data + from;       \
-        for (int x = 0; x < WX; x++) to[x] = (float)v[column[x]]; \
-        break;                                                    \
+#define READ_ROW(type, ctype, name, integer, lowest, highest)             \
+    case type: {                                                          \
+        const ctype *v = (const ctype *)w->in->data + from;               \
+        for (int x = 0; x < WX; x++) to[x] = (float)(double)v[column[x]]; \
+        break;                                                            \
     }
 
 /* Returns whether all of the tile is data. */
