@@ -79,16 +79,12 @@ static lob_status count_rows(call *c)
     return st == LOB_OK ? lob_pair_tables_join(c->tables, threads) : st;
 }
 
-static int by_truth(const void *a, const void *b)
-{
-    const lob_instances_pair *const x = a, *const y = b;
-    return x->truth != y->truth ? (x->truth > y->truth) - (x->truth < y->truth)
-                                : (x->label > y->label) - (x->label < y->label);
-}
-
-/* Copy the pairs out, in order, and add up the voxels of each side. */
+/* Copy the pairs out, and add up the voxels of each side. */
 static lob_status take_pairs(lob_instances *out, const lob_pair_table *table)
 {
+    const int64_t pairs = (table->used + 1) * (int64_t)sizeof *out->pairs;
+    const int64_t sides = (out->truth_count + out->label_count + 2) * (int64_t)sizeof(int64_t);
+    LOB_TRY(lob_budget_hold(table->budget, pairs + sides, NULL));
     out->pairs = calloc((size_t)table->used + 1, sizeof *out->pairs);
     out->truth_voxels = calloc((size_t)out->truth_count + 1, sizeof *out->truth_voxels);
     out->label_voxels = calloc((size_t)out->label_count + 1, sizeof *out->label_voxels);
@@ -101,7 +97,6 @@ static lob_status take_pairs(lob_instances *out, const lob_pair_table *table)
         out->truth_voxels[slot->a] += slot->count;
         out->label_voxels[slot->b] += slot->count;
     }
-    qsort(out->pairs, (size_t)out->pair_count, sizeof *out->pairs, by_truth);
     return LOB_OK;
 }
 
@@ -304,6 +299,13 @@ static void entropies(double *split, double *merge, const lob_instances *in, int
     *merge = share(*merge, (double)all);
 }
 
+static int by_truth(const void *a, const void *b)
+{
+    const lob_instances_pair *const x = a, *const y = b;
+    return x->truth != y->truth ? (x->truth > y->truth) - (x->truth < y->truth)
+                                : (x->label > y->label) - (x->label < y->label);
+}
+
 lob_status lob_instances_score(lob_instances_scores *out, lob_instances *in)
 {
     const size_t labels = (size_t)in->label_count + 1;
@@ -313,6 +315,7 @@ lob_status lob_instances_score(lob_instances_scores *out, lob_instances *in)
     lob_status st = LOB_ENOMEM;
     *out = (lob_instances_scores){0};
     if (!taken || !parts || !inside) goto out;
+    qsort(in->pairs, (size_t)in->pair_count, sizeof *in->pairs, by_truth);
     for (int64_t i = 0; i < in->pair_count; i++)
         if (in->pairs[i].truth) inside[in->pairs[i].label] += in->pairs[i].common;
     for (int64_t t = 1; t <= in->truth_count; t++) out->truths += in->truth_voxels[t] > 0;

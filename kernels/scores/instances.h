@@ -52,7 +52,7 @@ typedef struct {
     int64_t truth_count, label_count; /* the largest of each */
     int64_t *truth_voxels;            /* truth_count + 1: voxels of 0, 1, ... */
     int64_t *label_voxels;            /* label_count + 1 */
-    lob_instances_pair *pairs;        /* pair_count, by truth, then by label */
+    lob_instances_pair *pairs;        /* pair_count, in no particular order until they are scored */
     int64_t pair_count;
 } lob_instances;
 
@@ -83,7 +83,8 @@ typedef struct {
  *   labels  in   the same dims; 0..label_count
  *   context in   threads, memory, progress
  *
- * Same bytes at any thread count. Working memory: 24 to 72 bytes per pair, for each thread.
+ * Same bytes at any thread count, but for the order of pairs. Working memory: 24 to 72 bytes per
+ * pair, for each thread, and the table.
  * Returns LOB_OK, LOB_EDATA (dims or types that do not fit, a label above its count), LOB_ENOMEM or
  * LOB_ECANCEL.
  */
@@ -91,8 +92,8 @@ lob_status lob_instances_count(lob_instances *out, const lob_volume *truth, int6
                                const lob_volume *labels, int64_t label_count,
                                const lob_context *context, lob_error *error);
 
-/* Score a table, and mark its pairs. Sums of voxels are integers; others go through the pairs in
- * their order. Returns LOB_OK or LOB_ENOMEM. */
+/* Score a table, mark its pairs, and sort them by truth, then by label. Sums of voxels are
+ * integers; others go through the pairs in their order. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_instances_score(lob_instances_scores *out, lob_instances *instances);
 
 /* |t & l| / |t | l| of a pair. */

@@ -180,16 +180,17 @@ static void measure_pairs(lob_partition *out, const lob_instances *pairs, int64_
                           int64_t labels)
 {
     int64_t covering = 0, smaller = 0, best = 0;
-    int32_t region = -1; /* the one before */
+    for (int64_t t = 0; t <= pairs->truth_count; t++) out->regions += pairs->truth_voxels[t] > 0;
     for (int64_t i = 0; i < pairs->pair_count; i++) {
         const lob_instances_pair *const pair = &pairs->pairs[i];
-        if (!pair->label) continue;
+        if (!pair->label) { /* a region may lie outside */
+            out->regions -= pair->common == pairs->truth_voxels[pair->truth];
+            continue;
+        }
         const int64_t all = pairs->label_voxels[pair->label], rest = all - pair->common;
         if (20 * pair->common > all) covering += all;
         smaller += pair->common < rest ? pair->common : rest;
         if (pair->common > common[pair->label]) common[pair->label] = pair->common;
-        out->regions += pair->truth != region;
-        region = pair->truth;
     }
     for (int64_t k = 1; k < labels; k++) best += common[k];
     const double n = (double)out->voxels;
@@ -458,11 +459,16 @@ static lob_status measure(lob_partition *out, const lob_partition_options *optio
     lob_instances pairs;
     LOB_TRY(report(c, 0.0));
     LOB_TRY(count_pairs(&pairs, c));
-    lob_status st = alloc_rows(c);
+    const int64_t bytes =
+        pairs.pair_count * (int64_t)sizeof *pairs.pairs +
+        (pairs.truth_count + pairs.label_count) * (int64_t)sizeof *pairs.label_voxels;
+    lob_status st = lob_budget_hold(&c->budget, bytes, c->error);
+    if (st == LOB_OK) st = alloc_rows(c);
     if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &c->set, c->voxels, 1, c->error);
     if (st == LOB_OK) st = measure_counts(out, &pairs, c);
     lob_instances_free(&pairs);
     LOB_TRY(st);
+    lob_budget_release(&c->budget, bytes);
     LOB_TRY(report(c, 0.4));
     LOB_TRY(measure_recall(out, options, c));
     LOB_TRY(report(c, 0.8));

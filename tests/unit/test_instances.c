@@ -22,6 +22,7 @@ TEST(bad_calls)
     progress_log stop = {.stop_at = 0};
     const lob_context cancels = {.threads = 1, .progress = listen, .user = &stop};
     const lob_context narrow = {.threads = 1, .max_memory = 100};
+    const lob_context roomy = {.threads = 1, .max_memory = 1 << 20};
     const struct {
         const char *what;
         const lob_volume *truth;
@@ -31,15 +32,16 @@ TEST(bad_calls)
         const lob_context *context;
         lob_status want;
     } bad[] = {
-        {"other dims",              &good,     2, &turned,   2, &plain,   LOB_EDATA  },
-        {"a truth of reals",        &real,     2, &one,      2, &plain,   LOB_EDATA  },
-        {"labels that are reals",   &one,      2, &real,     2, &plain,   LOB_EDATA  },
-        {"a truth above its count", &good,     1, &good,     2, &plain,   LOB_EDATA  },
-        {"a label above its count", &good,     2, &good,     1, &plain,   LOB_EDATA  },
-        {"a truth below 0",         &negative, 2, &good,     2, &plain,   LOB_EDATA  },
-        {"a label below 0",         &good,     2, &negative, 2, &plain,   LOB_EDATA  },
-        {"too little memory",       &good,     2, &good,     2, &narrow,  LOB_ENOMEM },
-        {"cancelled",               &good,     2, &good,     2, &cancels, LOB_ECANCEL},
+        {"other dims",               &good,     2, &turned,   2,       &plain,   LOB_EDATA  },
+        {"a truth of reals",         &real,     2, &one,      2,       &plain,   LOB_EDATA  },
+        {"labels that are reals",    &one,      2, &real,     2,       &plain,   LOB_EDATA  },
+        {"a truth above its count",  &good,     1, &good,     2,       &plain,   LOB_EDATA  },
+        {"a label above its count",  &good,     2, &good,     1,       &plain,   LOB_EDATA  },
+        {"a truth below 0",          &negative, 2, &good,     2,       &plain,   LOB_EDATA  },
+        {"a label below 0",          &good,     2, &negative, 2,       &plain,   LOB_EDATA  },
+        {"too little memory",        &good,     2, &good,     2,       &narrow,  LOB_ENOMEM },
+        {"labels beyond the memory", &good,     2, &good,     1 << 20, &roomy,   LOB_ENOMEM },
+        {"cancelled",                &good,     2, &good,     2,       &cancels, LOB_ECANCEL},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         lob_instances out;
