@@ -154,7 +154,9 @@ lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const l
     for (int i = 0; i < steps->count; i++) {
         const lob_step *const step = &steps->step[i];
         size_t k = 0;
-        while (strcmp(rows[k].name, step->name) != 0) k++; /* each step has a row */
+        while (k < LOB_COUNT(rows) && strcmp(rows[k].name, step->name) != 0) k++;
+        if (k == LOB_COUNT(rows))
+            return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", step->name);
         typed[i] = (lob_typed_step){.name = step->name, .step = {.kind = rows[k].kind}};
         if (rows[k].take) LOB_TRY(rows[k].take(s, &typed[i], step->text));
     }

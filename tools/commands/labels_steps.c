@@ -185,7 +185,9 @@ lob_status lob_labels_steps_parse(lob_session *s, lob_typed_labels *typed, const
     for (int i = 0; i < steps->count; i++) {
         const typed_step t = {s, typed, i, steps->step[i].name, steps->step[i].text};
         size_t k = 0;
-        while (strcmp(rows[k].name, t.name) != 0) k++; /* each step has a row */
+        while (k < LOB_COUNT(rows) && strcmp(rows[k].name, t.name) != 0) k++;
+        if (k == LOB_COUNT(rows))
+            return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", t.name);
         typed->name[i] = t.name;
         typed->step[i].kind = rows[k].kind;
         if (rows[k].take) LOB_TRY(rows[k].take(&t));
