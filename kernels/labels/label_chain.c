@@ -343,32 +343,40 @@ static lob_status split(lob_label_chain *c, const lob_labels_step *step)
     return LOB_OK;
 }
 
-/* A piece, as it is sorted: by label, then the larger one, then the earlier one. */
+/* A piece of a label, as it is sorted: the larger one, then the earlier one. */
 typedef struct {
-    int64_t owner, voxels, piece;
+    int64_t voxels, piece;
 } sized;
 
 static int by_size(const void *a, const void *b)
 {
     const sized *x = a, *y = b;
-    if (x->owner != y->owner) return x->owner < y->owner ? -1 : 1;
     if (x->voxels != y->voxels) return x->voxels < y->voxels ? 1 : -1;
     return (x->piece > y->piece) - (x->piece < y->piece);
 }
 
-/* Keep the largest pieces of each label. */
+/* Keep the largest pieces of each label, after a counting sort by label. */
 static lob_status choose_largest(piece_tables *t, const lob_label_chain *c, int64_t found,
                                  int64_t most)
 {
+    int64_t *const end = calloc((size_t)c->count + 2, sizeof *end); /* of each label's pieces */
     sized *const all = malloc(((size_t)found + 1) * sizeof *all);
-    if (!all) return no_memory(c, found);
-    for (int64_t i = 0; i < found; i++) all[i] = (sized){t->owner[i], t->voxels[i], i};
-    qsort(all, (size_t)found, sizeof *all, by_size);
-    for (int64_t i = 0, rank = 0; i < found; i++) {
-        rank = i > 0 && all[i].owner == all[i - 1].owner ? rank + 1 : 0;
-        if (rank < most) t->table[all[i].piece + 1] = (int32_t)all[i].owner;
+    if (!end || !all) {
+        free(all);
+        free(end);
+        return no_memory(c, found);
+    }
+    for (int64_t i = 0; i < found; i++) end[t->owner[i] + 1]++;
+    for (int64_t i = 0; i <= c->count; i++) end[i + 1] += end[i];
+    for (int64_t i = 0; i < found; i++) all[end[t->owner[i]]++] = (sized){t->voxels[i], i};
+    for (int32_t k = 1; k <= c->count; k++) {
+        sized *const own = all + end[k - 1];
+        const int64_t n = end[k] - end[k - 1];
+        if (n > most) qsort(own, (size_t)n, sizeof *own, by_size);
+        for (int64_t i = 0; i < n && i < most; i++) t->table[own[i].piece + 1] = k;
     }
     free(all);
+    free(end);
     return LOB_OK;
 }
 
