@@ -4,7 +4,7 @@
 #include "kernels/labels/label_chain.h"
 #include "kernels/labels/label_rows.h"
 #include "kernels/labels/label_slips.h"
-#include "kernels/regions/contacts.h"
+#include "kernels/regions/contacts_slabs.h"
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
@@ -74,18 +74,18 @@ static lob_status boundary(lob_label_chain *c)
 {
     const lob_labels_array from = c->now, to = c->next;
     const lob_label_grid grid = {from.data, from.type, c->count, c->in->dims};
-    uint8_t *marks = NULL;
-    LOB_TRY(lob_budget_alloc(&c->budget, &marks, c->voxels, 1, c->error));
-    lob_paint_boundaries(marks, &grid, c->options->slice_axis, c->context.threads);
+    const lob_dims d = grid.dims;
 #pragma omp parallel for num_threads(c->context.threads)
-    for (int64_t first = 0; first < c->voxels; first += BLOCK) {
-        const int64_t n = c->voxels - first < BLOCK ? c->voxels - first : BLOCK;
-        int32_t labels[BLOCK];
-        lob_labels_load(labels, from.data, from.type, first, n);
-        for (int64_t i = 0; i < n; i++) labels[i] = marks[first + i] ? labels[i] : 0;
-        lob_labels_store(to.data, to.type, first, labels, n);
-    }
-    lob_budget_free(&c->budget, marks, c->voxels, 1);
+    for (int64_t row = 0; row < d.ny * d.nz; row++)
+        for (int64_t x = 0; x < d.nx; x += LOB_BOUNDARY_BLOCK) {
+            const int64_t n = d.nx - x < LOB_BOUNDARY_BLOCK ? d.nx - x : LOB_BOUNDARY_BLOCK;
+            uint8_t marks[LOB_BOUNDARY_BLOCK];
+            int32_t labels[LOB_BOUNDARY_BLOCK];
+            lob_paint_boundary(marks, &grid, c->options->slice_axis, row, x, n);
+            lob_labels_load(labels, from.data, from.type, row * d.nx + x, n);
+            for (int64_t i = 0; i < n; i++) labels[i] = marks[i] ? labels[i] : 0;
+            lob_labels_store(to.data, to.type, row * d.nx + x, labels, n);
+        }
     return LOB_OK;
 }
 

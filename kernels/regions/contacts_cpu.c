@@ -220,29 +220,26 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_
 
 /* ---- painting ---- */
 
-enum { BLOCK = 1024 }; /* voxels at a time */
-
-/* Mark n <= BLOCK voxels of a row, from its x-th on. */
-static void paint_part(uint8_t *marks, const lob_label_grid *grid, int axis, int64_t row, int64_t x,
-                       int64_t n)
+void lob_paint_boundary(uint8_t *marks, const lob_label_grid *grid, int axis, int64_t row,
+                        int64_t x, int64_t n)
 {
     const lob_dims d = grid->dims;
     const int64_t y = row % d.ny, z = row / d.ny, first = row * d.nx + x;
     const int64_t before = x > 0, after = x + n < d.nx;
     const int64_t rows[4] = {axis != 1 && y > 0 ? -1 : 0, axis != 1 && y + 1 < d.ny ? 1 : 0,
                              axis != 2 && z > 0 ? -d.ny : 0, axis != 2 && z + 1 < d.nz ? d.ny : 0};
-    int32_t own[BLOCK + 2], other[BLOCK];
+    int32_t own[LOB_BOUNDARY_BLOCK + 2], other[LOB_BOUNDARY_BLOCK];
     lob_labels_load(own + 1 - before, grid->labels, grid->type, first - before, n + before + after);
     if (!before) own[0] = own[1];
     if (!after) own[n + 1] = own[n];
     for (int64_t i = 0; i < n; i++)
-        marks[first + i] = axis != 0 && (own[i] != own[i + 1]) + (own[i + 1] != own[i + 2]) > 0;
+        marks[i] = axis != 0 && (own[i] != own[i + 1]) + (own[i + 1] != own[i + 2]) > 0;
     for (int k = 0; k < 4; k++) {
         if (rows[k] == 0) continue;
         lob_labels_load(other, grid->labels, grid->type, first + rows[k] * d.nx, n);
-        for (int64_t i = 0; i < n; i++) marks[first + i] |= own[i + 1] != other[i];
+        for (int64_t i = 0; i < n; i++) marks[i] |= own[i + 1] != other[i];
     }
-    for (int64_t i = 0; i < n; i++) marks[first + i] &= own[i + 1] != 0;
+    for (int64_t i = 0; i < n; i++) marks[i] &= own[i + 1] != 0;
 }
 
 void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_axis, int threads)
@@ -250,8 +247,10 @@ void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_
     const lob_dims d = grid->dims;
 #pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1)
     for (int64_t row = 0; row < d.ny * d.nz; row++)
-        for (int64_t x = 0; x < d.nx; x += BLOCK)
-            paint_part(marks, grid, slice_axis, row, x, d.nx - x < BLOCK ? d.nx - x : BLOCK);
+        for (int64_t x = 0; x < d.nx; x += LOB_BOUNDARY_BLOCK) {
+            const int64_t n = d.nx - x < LOB_BOUNDARY_BLOCK ? d.nx - x : LOB_BOUNDARY_BLOCK;
+            lob_paint_boundary(marks + row * d.nx + x, grid, slice_axis, row, x, n);
+        }
 }
 
 /* The stored form of a value in image units: the nearest that the type can hold. */

@@ -25,6 +25,12 @@ lob_status lob_contacts_slabs(lob_contact **contacts, int64_t *count, const lob_
                               int slice_axis, lob_team *team, const lob_context *context,
                               lob_error *error);
 
+enum { LOB_BOUNDARY_BLOCK = 1024 };
+
+/* lob_paint_boundaries of n <= LOB_BOUNDARY_BLOCK voxels of a row, from its x-th on; marks: n. */
+void lob_paint_boundary(uint8_t *marks, const lob_label_grid *grid, int slice_axis, int64_t row,
+                        int64_t x, int64_t n);
+
 /* lob_paint_boundaries of a slab of the whole. Returns LOB_OK, LOB_ENOMEM or what lob_team_send
  * does. */
 lob_status lob_paint_boundaries_slabs(uint8_t *marks, const lob_label_grid *grid, int slice_axis,
