@@ -98,10 +98,11 @@ static lob_status write_tables(lob_session *s, lob_supervoxels_work *w)
     return set->graph ? lob_table_write(s, &contacts, set->graph) : LOB_OK;
 }
 
-static lob_status put(lob_session *s, lob_supervoxels_work *w, lob_volume *volume, const char *path,
-                      bool labels)
+/* Of a slab, which leaves at once. */
+static lob_status put_slab(lob_session *s, lob_supervoxels_work *w, lob_volume *volume,
+                           const char *path, bool labels)
 {
-    if (!w->slab) return lob_session_write(s, volume, path, labels);
+    if (!w->slab) return LOB_OK;
     LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, volume, path, labels));
     lob_grid_drop(s, volume);
     return LOB_OK;
@@ -112,10 +113,9 @@ lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const 
     const lob_supervoxels_settings *const set = &w->set;
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_volume *const marks = &w->boundaries;
-    if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
     if (set->mean) {
         LOB_TRY(paint_means(s, w, image, &grid));
-        LOB_TRY(put(s, w, &w->mean, set->mean, false));
+        LOB_TRY(put_slab(s, w, &w->mean, set->mean, false));
     }
     if (set->boundaries) {
         LOB_TRY(lob_grid_make(s, marks, image, LOB_U8, 1, set->boundaries));
@@ -123,7 +123,11 @@ lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const 
         LOB_TRY(lob_paint_boundaries_slabs(marks->data, &grid, w->options.slice_axis, s->team,
                                            s->context.threads, &s->error));
         lob_grid_show_mask(marks, set->boundaries);
-        LOB_TRY(put(s, w, marks, set->boundaries, true));
+        LOB_TRY(put_slab(s, w, marks, set->boundaries, true));
     }
-    return put(s, w, &w->labels, set->labels, true);
+    if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
+    if (w->slab) return put_slab(s, w, &w->labels, set->labels, true);
+    LOB_TRY(lob_session_write(s, &w->mean, set->mean, false));
+    LOB_TRY(lob_session_write(s, marks, set->boundaries, true));
+    return lob_session_write(s, &w->labels, set->labels, true);
 }
