@@ -200,10 +200,13 @@ void lob_session_give(lob_session *s, int64_t bytes)
 
 void *lob_session_array(lob_session *s, int64_t count, size_t each, const char *name)
 {
-    if (lob_session_take(s, lob_product(count, (int64_t)each, 1, 1), name) != LOB_OK) return NULL;
-    void *const array = lob_voxel_memory_zero(count * (int64_t)each);
-    if (!array) lob_session_no_memory(s, name);
-    return array;
+    const int64_t bytes = lob_product(count, (int64_t)each, 1, 1);
+    if (lob_session_take(s, bytes, name) != LOB_OK) return NULL;
+    void *const array = lob_voxel_memory_zero(bytes);
+    if (array) return array;
+    lob_session_give(s, bytes);
+    lob_session_no_memory(s, name);
+    return NULL;
 }
 
 void lob_session_note(lob_session *s, const char *format, ...)
