@@ -501,8 +501,9 @@ class Labels:
         check(library.lob_labels_dense(byref(self.volume), byref(self.set), name.encode(), byref(error)), error)
 
     def own(self) -> _abi.lob_volume:
-        """The volume with the labels as they were, in the least type that holds them."""
-        check(library.lob_labels_restore(byref(self.volume), byref(self.set)), _abi.lob_error())
+        """The volume, whose labels from now on are as they were, in the least type that holds them; none is dense."""
+        if library.lob_labels_restore(byref(self.volume), byref(self.set)) != _abi.LOB_OK:
+            raise MemoryError("no memory for labels as they were")
         return self.volume
 
     @property
