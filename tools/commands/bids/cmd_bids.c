@@ -61,8 +61,10 @@ static void put_together(lob_session *s, settings *set)
     for (size_t i = 0; i < s->table[1].count; i++) { /* the common options */
         const lob_option *const row = &s->table[1].rows[i];
         const bool flag = row->kind == LOB_OPT_FLAG;
+        const char *value = flag ? "" : text;
         lob_option_text(text, sizeof text, row);
-        if (text[0]) lob_arguments_add(c, "--%s%s%s", row->name, flag ? "" : "=", flag ? "" : text);
+        if (row->kind == LOB_OPT_TEXT) value = *(const char *const *)row->target; /* any length */
+        if (text[0]) lob_arguments_add(c, "--%s%s%s", row->name, flag ? "" : "=", value);
     }
     if (!set->line) return;
     lob_arguments_add(c, "--");
