@@ -76,10 +76,13 @@ static lob_status percentiles(double *value, const double *percent, int count, l
 
 /* ---- words ---- */
 
-template <int AXIS> static __global__ void sum_kernel(lob_words_job s)
+/* All maps of a voxel, whose shifts and radius are constants. */
+template <int AXIS, int RADIUS> static __global__ void sum_kernel(lob_words_job s)
 {
-    for (int64_t i = grid_first(); i < LOB_WORDS_MAPS * s.voxels; i += grid_step())
-        lob_words_sum(&s, (int)(i / s.voxels), AXIS, i % s.voxels, 1, s.radius);
+    for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
+#pragma unroll
+        for (int m = 0; m < LOB_WORDS_MAPS; m++) lob_words_sum(&s, m, AXIS, i, 1, RADIUS);
+    }
 }
 
 static __global__ void words_kernel(lob_words_job s)
@@ -87,17 +90,25 @@ static __global__ void words_kernel(lob_words_job s)
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) lob_words_make(&s, i, 1);
 }
 
+template <int RADIUS> static lob_status make_words(lob_register_call *c, const lob_words_job &s)
+{
+    void (*const kernels[])(lob_words_job) = {sum_kernel<0, RADIUS>, sum_kernel<1, RADIUS>,
+                                              sum_kernel<2, RADIUS>, words_kernel};
+    for (void (*const kernel)(lob_words_job) : kernels)
+        LOB_TRY(lob_launch_over(c->device, kernel, "words", s.voxels, THREADS, s, c->error));
+    return LOB_OK;
+}
+
 static lob_status words(uint64_t *to, lob_register_call *c, const lob_register_image *image,
                         int radius)
 {
     const int64_t n = image->voxels, all = LOB_WORDS_MAPS * n;
     lob_words_job s = {to, image->level, nullptr, nullptr, n, image->dims, n, c->no_data, radius};
-    void (*const kernels[])(lob_words_job) = {sum_kernel<0>, sum_kernel<1>, sum_kernel<2>};
     LOB_TRY(lob_register_room(c, &s.map, 2 * all * (int64_t)sizeof *s.map));
     s.half = s.map + all;
-    for (void (*const kernel)(lob_words_job) : kernels)
-        LOB_TRY(lob_launch_over(c->device, kernel, "words", all, THREADS, s, c->error));
-    return lob_launch_over(c->device, words_kernel, "words", n, THREADS, s, c->error);
+    return radius == 1   ? make_words<1>(c, s)
+           : radius == 2 ? make_words<2>(c, s)
+                         : make_words<3>(c, s);
 }
 
 /* ---- costs ---- */

@@ -77,11 +77,19 @@ LOB_BOTH int32_t lob_words_square(int16_t a, int16_t b)
     return d * d;
 }
 
-/* Squared differences of rows a and b, which is shifted, at x = begin .. end - 1; beyond the ends
- * of a they are those there. */
+/* Squared differences of rows a and b, which is shifted, at n voxels from x = begin on; beyond the
+ * ends of a they are those there. A few are taken one by one: each stays in a register. */
 LOB_WORDS_INLINE void lob_words_squares(int32_t *out, const int16_t *a, const int16_t *b,
-                                        int64_t begin, int64_t end, int64_t nx, int shift)
+                                        int64_t begin, int n, int64_t nx, int shift)
 {
+    if (LOB_WORDS_WIDE == 1) {
+        for (int k = 0; k < n; k++) {
+            const int64_t at = lob_register_clamp(begin + k, nx);
+            out[k] = lob_words_square(a[at], b[lob_register_clamp(at + shift, nx)]);
+        }
+        return;
+    }
+    const int64_t end = begin + n;
     const int64_t low = lob_register_clamp(begin, nx), high = lob_register_clamp(end - 1, nx) + 1;
     const int64_t from = low + shift < 0 ? -shift : low, to = high + shift > nx ? nx - shift : high;
     int64_t x = low;
@@ -107,7 +115,7 @@ LOB_WORDS_INLINE void lob_words_sum(const lob_words_job *s, int m, int axis, int
     if (axis == 0) {
         const lob_words_map of = lob_words_map_of(m);
         const int64_t other = lob_words_row(d, y + of.shift[1] * r, z + of.shift[2] * r);
-        lob_words_squares(square, s->level + i - x0, s->level + other, x0 - r, x0 + n + r, d.nx,
+        lob_words_squares(square, s->level + i - x0, s->level + other, x0 - r, n + 2 * r, d.nx,
                           of.shift[0] * r);
     }
     for (int k = 0; k <= 2 * r; k++)
