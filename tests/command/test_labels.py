@@ -462,3 +462,9 @@ def test_too_little_memory(tmp_path):
     done = lobule("labels", "in.nii", "-o", "out.nii", "--largest", "1", "--max-memory", "300KiB", cwd=tmp_path)
     assert_one_line(done, 75, "--max-memory")
     assert not (tmp_path / "out.nii").exists()
+
+
+def test_boundaries_take_no_memory_of_their_own(tmp_path):
+    save(np.ones((60, 60, 60), np.uint8), tmp_path / "in.nii")
+    limits = ["--device", "cpu", "--max-memory", "1360KiB"]
+    good("labels", "in.nii", "-o", "out.nii", "--boundary", *limits, cwd=tmp_path)

@@ -536,6 +536,15 @@ def test_tables_to_standard_output(tmp_path):
 
 # ---- what is refused ----
 
+
+def test_nothing_is_printed_where_memory_is_short(tmp_path):
+    save(blobs((64, 64, 64), channels=6, dtype=np.uint8)[:, :, :, None], tmp_path / "image.nii")
+    options = ["--size", "16", "--table", "-", "--mean", "mean.nii"]
+    options += ["--device", "cpu", "--threads", "1", "--max-memory", "8000KiB"]
+    assert_one_line(done := lobule("supervoxels", "image.nii", "-o", "labels.nii", *options, cwd=tmp_path), 75, "mean.nii")
+    assert done.stdout == "" and os.listdir(tmp_path) == ["image.nii"]
+
+
 BAD = [
     ([], 64, "--size"),
     (["--size", "8mm", "--count", "5"], 64, "--count"),
