@@ -9,6 +9,7 @@
 #include "io/dicom/dicom.h"
 #include "io/file.h"
 #include "io/io.h"
+#include "volumes/crop.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,6 +43,10 @@ typedef struct {
     /* What lob_planes_get does. */
     lob_status (*get)(void *state, unsigned char *out, int64_t z, int64_t n, lob_error *error);
 
+    /* What lob_planes_get_box and lob_planes_stored do; NULL: by planes, and all. */
+    lob_status (*get_box)(void *state, unsigned char *out, const lob_box *box, lob_error *error);
+    lob_status (*stored)(void *state, lob_box *box, lob_error *error);
+
     void (*close)(void *state);
 } lob_plane_source;
 
@@ -51,6 +56,7 @@ typedef struct {
 
     /* The next bytes of the voxels, in their order. */
     lob_status (*put)(void *state, const void *bytes, size_t n, lob_error *error);
+    bool takes_zeros; /* of put: bytes NULL are n zeros */
 
     /* Put the output in its place, all bytes having been put; the state is gone afterwards. */
     lob_status (*commit)(void *state, lob_error *error);

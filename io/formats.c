@@ -3,6 +3,7 @@
 
 #include "io/gzip.h"
 #include "io/kinds.h"
+#include "io/planes.h"
 #include "io/platform.h"
 #include "io/zarr/zarr.h"
 #include "volumes/clock.h"
@@ -240,6 +241,25 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
         file->size
             ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, OME-Zarr, TIFF, PNG or DICOM"
             : "empty");
+}
+
+lob_box_reading lob_box_reading_of(const char *path)
+{
+    lob_location where;
+    lob_input file = {0};
+    lob_box_reading how = LOB_BOX_OF_ALL;
+    if (lob_location_of(&where, path) != LOB_OK) return how;
+    char *const store = lob_zarr_store_file(&where);
+    if (store) {
+        how = LOB_BOX_ALONE;
+    } else if (lob_input_open(&file, where.file, NULL) == LOB_OK) {
+        const lob_format *const format = format_of_content(&where, &file);
+        if (format && format->open_planes) how = LOB_BOX_OF_PLANES;
+    }
+    free(store);
+    lob_input_close(&file);
+    lob_location_free(&where);
+    return how;
 }
 
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,

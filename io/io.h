@@ -36,13 +36,14 @@ typedef struct {
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* that decompress HDF5's chunks and large .nii.gz; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
+    bool boxes;         /* lob_planes_get is not going to be called: no memory is kept for it */
 
     /* of DICOM */
     const char *series; /* of those in a folder: its number or UID; ":K" behind it takes the K-th of
                            several volumes that it makes; NULL: the only one */
     lob_converted *converted; /* NULL: each call converts anew */
-    int (*stop)(void *user);  /* a conversion ends when it returns other than 0; NULL: it never
-                                 does */
+    int (*stop)(void *user);  /* a conversion, and looking for what lob_planes_stored finds, end
+                                 when it returns other than 0; NULL: they never do */
     void *user;
 } lob_read_options;
 

@@ -4,6 +4,7 @@
 #include "io/formats.h"
 #include "io/passing.h"
 #include "io/platform.h"
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -19,8 +20,15 @@ struct lob_planes {
     lob_read_options options;
     lob_reading reading; /* of these */
     lob_plane_source source;
-    lob_dims dims;
+    lob_volume shape; /* dims, type and channels */
 };
+
+/* What all makers of planes leave in the end. */
+static lob_volume shape_of(const lob_volume *v)
+{
+    const int channels = v->channels / (int)lob_frames_held(v);
+    return (lob_volume){.type = v->type, .dims = v->dims, .channels = channels};
+}
 
 /* A volume that was read as a whole. */
 typedef struct {
@@ -59,7 +67,7 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
     const int64_t voxels = plane * volume->dims.nz;
     *w = (whole){(const unsigned char *)volume->data + frame * voxels, own, plane, voxels * frames,
                  (int)(volume->channels / frames)};
-    *source = (lob_plane_source){w, whole_get, whole_close};
+    *source = (lob_plane_source){.state = w, .get = whole_get, .close = whole_close};
     return LOB_OK;
 }
 
@@ -99,7 +107,7 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     else if (st == LOB_OK)
         st = read_whole(&p->source, out, format, &p->reading);
     if (st == LOB_OK) st = lob_format_name_made(out, &p->where, info);
-    p->dims = out->dims;
+    p->shape = shape_of(out);
     count_time(info, start_s, 0);
     if (st == LOB_OK) {
         *planes = p;
@@ -124,7 +132,7 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t 
         lob_planes_close(p);
         return st;
     }
-    p->dims = volume->dims;
+    p->shape = shape_of(volume);
     *planes = p;
     return st;
 }
@@ -133,13 +141,56 @@ lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, l
 {
     lob_file_info *const info = planes->reading.info;
     const double start_s = lob_clock_s(), inflate_s = info ? info->inflate_s : 0;
-    if (z < 0 || n < 1 || n > planes->dims.nz || z > planes->dims.nz - n)
+    if (z < 0 || n < 1 || n > planes->shape.dims.nz || z > planes->shape.dims.nz - n)
         return lob_fail_file(error, LOB_EARG, planes->where.path,
                              "there are no planes %lld to %lld", (long long)z,
                              (long long)z + n - 1);
     const lob_status st = planes->source.get(planes->source.state, out, z, n, error);
     count_time(info, start_s, inflate_s);
     return st;
+}
+
+/* A box out of some planes at a time. */
+static lob_status cut_box(lob_planes *p, void *out, const lob_box *box, lob_error *error)
+{
+    enum { AT_ONCE = 1 << 22 }; /* bytes */
+    lob_volume cut = p->shape, some = p->shape;
+    some.dims.nz = 1;
+    const int64_t plane = lob_volume_bytes(&some), end = box->first[2] + box->size[2];
+    const int64_t most = plane < AT_ONCE ? AT_ONCE / plane : 1;
+    lob_status st = LOB_OK;
+    cut.dims = lob_box_dims(box);
+    cut.data = out;
+    some.data = lob_voxel_memory(plane * most);
+    if (!some.data) return lob_fail_file(error, LOB_ENOMEM, p->where.path, "out of memory");
+    for (int64_t z = box->first[2]; st == LOB_OK && z < end; z += most) {
+        const int64_t at[3] = {-box->first[0], -box->first[1], z - box->first[2]};
+        some.dims.nz = end - z < most ? end - z : most;
+        st = p->source.get(p->source.state, some.data, z, some.dims.nz, error);
+        if (st == LOB_OK) lob_volume_put(&cut, &some, at);
+    }
+    free(some.data);
+    return st;
+}
+
+lob_status lob_planes_get_box(lob_planes *planes, void *out, const lob_box *box, lob_error *error)
+{
+    const lob_box all = lob_box_whole(planes->shape.dims);
+    lob_file_info *const info = planes->reading.info;
+    const double start_s = lob_clock_s(), inflate_s = info ? info->inflate_s : 0;
+    if (!lob_box_lies_in(box, &all))
+        return lob_fail_file(error, LOB_EARG, planes->where.path, "there is no such box");
+    const lob_status st = planes->source.get_box
+                              ? planes->source.get_box(planes->source.state, out, box, error)
+                              : cut_box(planes, out, box, error);
+    count_time(info, start_s, inflate_s);
+    return st;
+}
+
+lob_status lob_planes_stored(lob_planes *planes, lob_box *box, lob_error *error)
+{
+    *box = lob_box_whole(planes->shape.dims);
+    return planes->source.stored ? planes->source.stored(planes->source.state, box, error) : LOB_OK;
 }
 
 void lob_planes_close(lob_planes *planes)
@@ -163,7 +214,7 @@ struct lob_plane_writer {
 
 /*
  * Voxels gathered in a file that nobody sees, for a format that wants them all at once: mapped into
- * memory they need not stay in it.
+ * memory they need not stay in it. Zeros are holes of it.
  */
 typedef struct {
     const lob_volume *volume;
@@ -177,7 +228,11 @@ typedef struct {
 static lob_status gathering_put(void *state, const void *bytes, size_t n, lob_error *error)
 {
     gathering *g = state;
-    return lob_output_write(&g->file, bytes, n, error);
+    if (bytes) return lob_output_write(&g->file, bytes, n, error);
+    return lob_fd_seek(g->file.fd, (int64_t)n, SEEK_CUR) >= 0
+               ? LOB_OK
+               : lob_fail_file(error, LOB_EIO, g->where->path, "write failed: %s",
+                               ERRNO_TEXT(errno));
 }
 
 static void gathering_abort(void *state)
@@ -191,7 +246,8 @@ static lob_status gathering_commit(void *state, lob_error *error)
 {
     gathering *g = state;
     lob_status st;
-    void *map = lob_map(g->file.fd, g->bytes);
+    void *map =
+        lob_fd_cut(g->file.fd, (int64_t)g->bytes) == 0 ? lob_map(g->file.fd, g->bytes) : NULL;
     if (map) {
         lob_volume volume = *g->volume;
         volume.data = map;
@@ -220,7 +276,11 @@ static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume
         free(g);
         return st;
     }
-    *sink = (lob_plane_sink){g, gathering_put, gathering_commit, gathering_abort};
+    *sink = (lob_plane_sink){.state = g,
+                             .put = gathering_put,
+                             .takes_zeros = true,
+                             .commit = gathering_commit,
+                             .discard = gathering_abort};
     return LOB_OK;
 }
 
@@ -282,7 +342,8 @@ lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const
         return lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     }
     *to = room;
-    w->sink = (lob_plane_sink){to, memory_put, memory_commit, memory_discard};
+    w->sink = (lob_plane_sink){
+        .state = to, .put = memory_put, .commit = memory_commit, .discard = memory_discard};
     *data = room;
     *writer = w;
     return LOB_OK;
@@ -312,14 +373,30 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
     return st;
 }
 
+/* A plane of zeros. */
+static lob_status put_zeros(lob_plane_writer *w, lob_error *error)
+{
+    static const unsigned char zeros[1 << 16];
+    size_t n = w->plane_bytes;
+    if (w->sink.takes_zeros) return w->sink.put(w->sink.state, NULL, n, error);
+    for (size_t some; n > 0; n -= some) {
+        some = n < sizeof zeros ? n : sizeof zeros;
+        LOB_TRY(w->sink.put(w->sink.state, zeros, some, error));
+    }
+    return LOB_OK;
+}
+
 lob_status lob_plane_writer_put(lob_plane_writer *w, const void *planes, int64_t n,
                                 lob_error *error)
 {
     if (n < 0 || n > w->planes)
         return lob_fail_file(error, LOB_EINTERNAL, w->where.path, "more planes than announced");
-    const lob_status st = w->sink.put(w->sink.state, planes, (size_t)n * w->plane_bytes, error);
-    if (st == LOB_OK) w->planes -= n;
-    return st;
+    if (planes)
+        LOB_TRY(w->sink.put(w->sink.state, planes, (size_t)n * w->plane_bytes, error));
+    else
+        for (int64_t i = 0; i < n; i++) LOB_TRY(put_zeros(w, error));
+    w->planes -= n;
+    return LOB_OK;
 }
 
 lob_status lob_plane_writer_commit(lob_plane_writer *w, lob_error *error)

@@ -4,6 +4,7 @@
 #define LOB_PLANES_H
 
 #include "io/io.h"
+#include "volumes/crop.h"
 
 LOB_BEGIN_DECLS
 
@@ -38,6 +39,32 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
  */
 lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, lob_error *error);
 
+/*
+ * Read a box, from as few planes as hold it.
+ *
+ *   out  in/out  channels * size voxels, channel after channel; 0 before, so that memory where
+ *                nothing is stored stays untouched
+ *   box  in      inside of the volume, each size >= 1
+ *
+ * A file is checked as far as it is read. Returns what lob_planes_get does.
+ */
+lob_status lob_planes_get_box(lob_planes *planes, void *out, const lob_box *box, lob_error *error);
+
+/*
+ * Where voxels may be stored as other than 0, as far as the format tells without reading them: the
+ * chunks of a Zarr array that are there; of other formats all. Sizes of 0: nowhere. Returns what
+ * lob_planes_get does.
+ */
+lob_status lob_planes_stored(lob_planes *planes, lob_box *box, lob_error *error);
+
+/* What reading a box takes: all of the volume, the planes that the box lies in, or its own voxels
+ * alone. */
+typedef enum { LOB_BOX_OF_ALL, LOB_BOX_OF_PLANES, LOB_BOX_ALONE } lob_box_reading;
+
+/* That of a volume, of which nothing is read but its first bytes; LOB_BOX_OF_ALL where there is
+ * none, and of DICOM. */
+lob_box_reading lob_box_reading_of(const char *path);
+
 void lob_planes_close(lob_planes *planes);
 
 /* A volume that is being written. */
@@ -59,7 +86,7 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
                                   int64_t largest, const char *path,
                                   const lob_write_options *options, lob_error *error);
 
-/* The next n planes, of the volume's type. Returns what lob_write does. */
+/* The next n planes, of the volume's type; NULL: they are 0. Returns what lob_write does. */
 lob_status lob_plane_writer_put(lob_plane_writer *writer, const void *planes, int64_t n,
                                 lob_error *error);
 

@@ -178,8 +178,8 @@ static lob_status append(entry_list *list, entry item)
     return LOB_OK;
 }
 
-static lob_status bad_voxel(const lob_volume *volume, int64_t at, const char *name,
-                            lob_error *error)
+static lob_status bad_voxel(const lob_volume *volume, int64_t at, const int64_t first[3],
+                            const char *name, lob_error *error)
 {
     double value;
     lob_values(&value, volume->data, volume->type, at, 1);
@@ -192,14 +192,28 @@ static lob_status bad_voxel(const lob_volume *volume, int64_t at, const char *na
     return lob_fail_file(error, LOB_EDATA, name,
                          "no label volume: voxel %lld,%lld,%lld (counted from 0) holds %.10g, %s; "
                          "is this an image instead of labels?",
-                         (long long)(at % nx), (long long)(at / nx % ny), (long long)(at / nx / ny),
-                         value, why);
+                         (long long)(first[0] + at % nx), (long long)(first[1] + at / nx % ny),
+                         (long long)(first[2] + at / nx / ny), value, why);
 }
 
 /* Are a volume's bytes its labels? */
 static bool has_bytes(const lob_volume *volume)
 {
     return volume->type == LOB_U8 && volume->slope == 1.0 && volume->inter == 0.0;
+}
+
+lob_status lob_labels_allow(const lob_volume *part, const int64_t first[3], const char *name,
+                            lob_error *error)
+{
+    const int64_t voxels = has_bytes(part) ? 0 : lob_voxels(part);
+    int32_t labels[BLOCK];
+    for (int64_t i = 0; i < voxels; i += BLOCK) {
+        const int n = (int)(voxels - i < BLOCK ? voxels - i : BLOCK);
+        const int read = is_one_value(part, i, n) ? 1 : n;
+        const int good = read_labels(labels, part, i, read);
+        if (good < read) return bad_voxel(part, i + good, first, name, error);
+    }
+    return LOB_OK;
 }
 
 /* Count bytes into the slots; zeros, or where eight are alike, which most are, at once. */
@@ -236,7 +250,7 @@ static lob_status count_values(entry *slots, entry_list *list, const lob_volume 
             continue;
         }
         const int read = alike ? 1 : n, good = read_labels(labels, volume, first, read);
-        if (good < read) return bad_voxel(volume, first + good, name, error);
+        if (good < read) return bad_voxel(volume, first + good, (int64_t[3]){0}, name, error);
         for (int i = 0, run; i < n; i += run) {
             run = alike ? n : run_length(labels + i, n - i);
             entry *slot = slot_of(slots, labels[i]);

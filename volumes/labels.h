@@ -71,6 +71,17 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
                             lob_error *error);
 
 /*
+ * Look at a box of a volume as lob_labels_dense does, without changing it.
+ *
+ *   part   in  the box, of one channel
+ *   first  in  its first voxel in the volume, for the message
+ *
+ * Returns LOB_OK or LOB_EDATA.
+ */
+lob_status lob_labels_allow(const lob_volume *part, const int64_t first[3], const char *name,
+                            lob_error *error);
+
+/*
  * The inverse of lob_labels_dense: replace dense labels, of any type, by the values of set and
  * store them in lob_label_type(largest value). The buffer grows only for a wider type.
  *

@@ -47,14 +47,18 @@ void *lob_voxel_memory_zero(int64_t bytes)
     return block;
 }
 
+enum { PIECE = 1 << 16 }; /* bytes that are looked at together */
+
 void lob_clear(void *data, size_t bytes)
 {
-    if (!lob_all_zero(data, bytes)) memset(data, 0, bytes);
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        const size_t n = bytes - at < PIECE ? bytes - at : PIECE;
+        if (!lob_all_zero((char *)data + at, n)) memset((char *)data + at, 0, n);
+    }
 }
 
 void lob_copy_sparse(void *to, const void *from, size_t bytes)
 {
-    enum { PIECE = 1 << 16 }; /* bytes that are looked at together */
     for (size_t at = 0; at < bytes; at += PIECE) {
         const size_t n = bytes - at < PIECE ? bytes - at : PIECE;
         if (lob_all_zero((const char *)from + at, n))

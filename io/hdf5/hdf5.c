@@ -462,7 +462,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, co
     }
     if (info) info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK)
-        *source = (lob_plane_source){p, planes_get, planes_close};
+        *source = (lob_plane_source){.state = p, .get = planes_get, .close = planes_close};
     else
         planes_close(p);
     return st;

@@ -332,7 +332,7 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out, c
         if (!p->readers[i]) st = LOB_FAIL(r, LOB_ENOMEM, "no memory to inflate it");
     }
     if (st == LOB_OK)
-        *source = (lob_plane_source){p, planes_get, planes_close};
+        *source = (lob_plane_source){.state = p, .get = planes_get, .close = planes_close};
     else
         planes_close(p);
     return st;

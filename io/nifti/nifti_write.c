@@ -236,7 +236,8 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
                                    options->threads, options->compress_s, error);
     if (st == LOB_OK) st = planes_put(p, t->head, t->head_bytes, error);
     if (st == LOB_OK)
-        *sink = (lob_plane_sink){p, planes_put, planes_commit, planes_abort};
+        *sink = (lob_plane_sink){
+            .state = p, .put = planes_put, .commit = planes_commit, .discard = planes_abort};
     else
         planes_abort(p);
     return st;

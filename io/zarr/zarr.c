@@ -263,20 +263,35 @@ typedef struct {
     lob_zarr_image im;
     const char *path;
     int64_t frame, plane_bytes, row_bytes; /* of one channel; of all in a row */
-    int threads;
+    lob_read_options options;
     unsigned char *kept;
     int64_t row; /* that is kept; -1: none */
 } planes;
 
-/* n planes from z on, channel after channel. */
-static lob_status get_planes(const planes *p, unsigned char *out, int64_t z, int64_t n,
-                             lob_error *error)
+/* Voxels of a box, channel after channel. */
+static lob_status planes_get_box(void *state, unsigned char *out, const lob_box *box,
+                                 lob_error *error)
 {
-    const int64_t *const shape = p->im.array.shape;
-    const int64_t from[LOB_ZARR_DIMS] = {p->frame, 0, z};
-    const int64_t size[LOB_ZARR_DIMS] = {1, shape[C], n, shape[Y], shape[X]};
-    return lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size, p->threads, p->path,
-                             error);
+    const planes *const p = state;
+    const int64_t *const first = box->first, *const sides = box->size;
+    const int64_t from[LOB_ZARR_DIMS] = {p->frame, 0, first[2], first[1], first[0]};
+    const int64_t size[LOB_ZARR_DIMS] = {1, p->im.array.shape[C], sides[2], sides[1], sides[0]};
+    return lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size, p->options.threads,
+                             p->path, error);
+}
+
+static lob_status planes_stored(void *state, lob_box *box, lob_error *error)
+{
+    const planes *const p = state;
+    int64_t from[LOB_ZARR_DIMS] = {p->frame}, size[LOB_ZARR_DIMS];
+    memcpy(size, p->im.array.shape, sizeof size);
+    size[T] = 1;
+    LOB_TRY(lob_zarr_narrow(from, size, &p->im.array, p->im.folder, &p->options, p->path, error));
+    for (int a = 0; a < 3; a++) {
+        box->first[a] = from[X - a];
+        box->size[a] = size[X - a];
+    }
+    return LOB_OK;
 }
 
 static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
@@ -289,11 +304,15 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
         const int64_t have = shape[Z] - first < high ? shape[Z] - first : high;
         const int64_t end = first + have < z + n ? first + have : z + n;
         if (row != p->row) {
+            const lob_box layer = {
+                {0,        0,        first},
+                {shape[X], shape[Y], have }
+            };
             free(p->kept); /* fresh memory is 0, and takes no pages where nothing is stored */
             p->kept = lob_voxel_memory_zero(p->row_bytes);
             p->row = -1;
             if (!p->kept) return lob_fail_file(error, LOB_ENOMEM, p->path, "out of memory");
-            LOB_TRY(get_planes(p, p->kept, first, have, error));
+            LOB_TRY(planes_get_box(p, p->kept, &layer, error));
             p->row = row;
         }
         for (int64_t c = 0; c < shape[C]; c++)
@@ -320,17 +339,17 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
     lob_status st = open_image(&p->im, out, r);
     const int64_t *const shape = p->im.array.shape;
     const int64_t high = p->im.array.piece[Z] < shape[Z] ? p->im.array.piece[Z] : shape[Z];
-    if (st == LOB_OK) st = allow(&p->im, high, r);
+    if (st == LOB_OK) st = allow(&p->im, r->options->boxes ? 0 : high, r);
     if (st == LOB_OK) {
         p->path = r->path;
         p->frame = out->frame;
-        p->threads = r->options->threads;
+        p->options = *r->options;
         p->row = -1;
         p->plane_bytes = shape[X] * shape[Y] * (int64_t)lob_type_of(out->type)->bytes;
         p->row_bytes = p->plane_bytes * high * shape[C];
     }
     if (st == LOB_OK)
-        *source = (lob_plane_source){p, planes_get, planes_close};
+        *source = (lob_plane_source){p, planes_get, planes_get_box, planes_stored, planes_close};
     else
         planes_close(p);
     return st;

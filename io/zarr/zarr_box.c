@@ -222,17 +222,17 @@ static void find_piece(int64_t at[LOB_ZARR_DIMS], const reading *r, int64_t nth)
     }
 }
 
-lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char *folder,
-                             const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
-                             int threads, const char *path, lob_error *error)
+/* To read a box, or to look which of its pieces are there. */
+static reading begin(const lob_zarr_array *array, const char *folder,
+                     const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
+                     const char *path)
 {
     reading r = {.array = array,
                  .folder = folder,
                  .path = path,
                  .from = from,
                  .size = size,
-                 .word = lob_type_of(array->type)->bytes,
-                 .out = out};
+                 .word = lob_type_of(array->type)->bytes};
     for (int d = 0; d < LOB_ZARR_DIMS; d++) {
         r.first[d] = from[d] / array->piece[d];
         r.pieces[d] = (from[d] + size[d] - 1) / array->piece[d] - r.first[d] + 1;
@@ -240,6 +240,74 @@ lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char 
     }
     r.piece_bytes = (size_t)lob_zarr_places(array->piece) * r.word;
     if (array->sharded) r.index_bytes = (size_t)lob_zarr_places(r.in_file) * LOB_ZARR_ENTRY;
+    return r;
+}
+
+/* Numbers of the first and the last piece along each axis. */
+typedef struct {
+    int64_t low[LOB_ZARR_DIMS], high[LOB_ZARR_DIMS];
+} range;
+
+/* Widen the range by the pieces that are stored in the file that is open. */
+static void find_stored(range *found, const hand *h)
+{
+    const reading *const r = h->r;
+    const int64_t count = r->index_bytes ? lob_zarr_places(r->in_file) : 1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t left = i;
+        if (r->index_bytes && lob_little_number(h->index + i * LOB_ZARR_ENTRY, 8) == UINT64_MAX)
+            continue;
+        for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
+            const int64_t at = h->file[d] * r->in_file[d] + left % r->in_file[d];
+            left /= r->in_file[d];
+            if (at < found->low[d]) found->low[d] = at;
+            if (at > found->high[d]) found->high[d] = at;
+        }
+    }
+}
+
+lob_status lob_zarr_narrow(int64_t from[LOB_ZARR_DIMS], int64_t size[LOB_ZARR_DIMS],
+                           const lob_zarr_array *array, const char *folder,
+                           const lob_read_options *options, const char *path, lob_error *error)
+{
+    const reading r = begin(array, folder, from, size, path);
+    hand h = {.r = &r, .file = {-1}, .fd = -1, .error = error};
+    int64_t files[LOB_ZARR_DIMS];
+    range found;
+    lob_status st = LOB_OK;
+    if (!lob_all_zero(array->fill, r.word)) return LOB_OK;
+    for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+        files[d] = (r.first[d] + r.pieces[d] - 1) / r.in_file[d] - r.first[d] / r.in_file[d] + 1;
+        found.low[d] = INT64_MAX;
+        found.high[d] = -1;
+    }
+    for (int64_t i = 0; st == LOB_OK && i < lob_zarr_places(files); i++) {
+        int64_t file[LOB_ZARR_DIMS], left = i;
+        for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
+            file[d] = r.first[d] / r.in_file[d] + left % files[d];
+            left /= files[d];
+        }
+        const bool stops = options->stop && options->stop(options->user) != 0;
+        st = stops ? lob_fail(error, LOB_ECANCEL, "cancelled") : open_file(&h, file);
+        if (st == LOB_OK && h.fd >= 0) find_stored(&found, &h);
+    }
+    release(&h);
+    for (int d = 0; st == LOB_OK && d < LOB_ZARR_DIMS; d++) {
+        const int64_t low = found.low[d] == INT64_MAX ? 0 : found.low[d] * array->piece[d];
+        const int64_t high = (found.high[d] + 1) * array->piece[d], end = from[d] + size[d];
+        if (low > from[d]) from[d] = low;
+        size[d] = (high < end ? high : end) - from[d];
+        if (size[d] < 0) size[d] = 0;
+    }
+    return st;
+}
+
+lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char *folder,
+                             const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
+                             int threads, const char *path, lob_error *error)
+{
+    reading r = begin(array, folder, from, size, path);
+    r.out = out;
     const int64_t count = lob_zarr_places(r.pieces);
     int64_t failed = count; /* the first piece that failed */
     lob_status st = LOB_OK;

@@ -2,6 +2,7 @@
 #ifndef LOB_ZARR_BOX_H
 #define LOB_ZARR_BOX_H
 
+#include "io/io.h"
 #include "io/zarr/zarr_array.h"
 
 /*
@@ -20,5 +21,18 @@
 lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char *folder,
                              const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
                              int threads, const char *path, lob_error *error);
+
+/*
+ * Narrow a box to the pieces that are stored: to the least that holds what these have of it; sizes
+ * of 0: nothing is. Where what is not stored has another value than 0 it stays.
+ *
+ *   from, size  in/out  inside of the array
+ *   options     in      stop is asked before each file
+ *
+ * Returns what lob_zarr_read_box does, or LOB_ECANCEL.
+ */
+lob_status lob_zarr_narrow(int64_t from[LOB_ZARR_DIMS], int64_t size[LOB_ZARR_DIMS],
+                           const lob_zarr_array *array, const char *folder,
+                           const lob_read_options *options, const char *path, lob_error *error);
 
 #endif

@@ -31,6 +31,17 @@ static double mean_at(const lob_coarser *h, const void *in, int64_t x, int64_t y
     return sum / (double)((ends[0] - x) * (ends[1] - y) * (ends[2] - z));
 }
 
+/* Are the rows that one of the next level is made of 0? */
+static bool is_blank(const lob_coarser *h, const unsigned char *in, int64_t y, int64_t z)
+{
+    const size_t row = (size_t)h->dims.nx * lob_type_of(h->type)->bytes;
+    bool blank = true;
+    for (int64_t k = z; blank && k < z + (h->means ? h->step[2] : 1) && k < h->planes; k++)
+        for (int64_t j = y; blank && j < y + (h->means ? h->step[1] : 1) && j < h->dims.ny; j++)
+            blank = lob_all_zero(in + (size_t)(k * h->dims.ny + j) * row, row);
+    return blank;
+}
+
 /* The mean of values of a type lies within the type; only 64 bits may round beyond it. */
 static void store(void *out, int64_t at, double value, lob_type type)
 {
@@ -52,6 +63,7 @@ void lob_coarser_planes(void *out, const void *in, const lob_coarser *how, int t
 #pragma omp parallel for num_threads(threads)
     for (int64_t row = 0; row < rows; row++) {
         const int64_t y = row % ny * how->step[1], z = row / ny * how->step[2];
+        if (is_blank(how, in, y, z)) continue;
         if (!how->means) {
             const int64_t from = (z * how->dims.ny + y) * how->dims.nx;
             first_of((unsigned char *)out + (size_t)(row * nx) * word,

@@ -16,7 +16,7 @@ typedef struct {
 /*
  * Make them.
  *
- *   out      out  ceil(planes / step[2]) planes
+ *   out      out  ceil(planes / step[2]) planes, 0 before: rows of 0 are not written
  *   in       in   planes of the finer level
  *   threads  in   >= 1
  */

@@ -17,6 +17,7 @@
 #include "io/zarr/zarr_place.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ typedef struct {
     int64_t across, down; /* shards along x and y */
     int64_t chunks[3];    /* of a shard along x, y and z: up to CHUNKS */
     unsigned char *rows;  /* up to CHUNK planes */
+    bool any;             /* they may hold something but 0 */
     int64_t have, next_z, channel; /* planes in rows; the first one's place */
     shard *shards;                 /* across * down */
 } level;
@@ -118,6 +120,11 @@ static lob_status add_to(const writing *w, const char *name, const lob_output_pa
 static int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+static int64_t rows_bytes(const level *l, size_t word)
+{
+    return l->dims.nx * l->dims.ny * (l->dims.nz < CHUNK ? l->dims.nz : CHUNK) * (int64_t)word;
 }
 
 /* Copy a chunk out of the rows, padded with zeros; false: it is all zero. */
@@ -222,8 +229,9 @@ static lob_status feed_next(writing *w, int number, bool end, lob_error *error)
         l->dims, l->have, {l->halves[0], l->halves[1], l->halves[2]},
           w->volume->type, w->means
     };
-    lob_coarser_planes(next->rows + (size_t)(next->have * next->dims.nx * next->dims.ny) * w->word,
-                       l->rows, &how, w->threads);
+    const size_t before = (size_t)(next->have * next->dims.nx * next->dims.ny) * w->word;
+    if (l->any) lob_coarser_planes(next->rows + before, l->rows, &how, w->threads);
+    next->any = next->any || l->any;
     next->have += planes;
     return next->have == CHUNK || end ? flush_row(w, number + 1, error) : LOB_OK;
 }
@@ -248,12 +256,14 @@ static lob_status flush_row(writing *w, int number, lob_error *error)
     lob_output_part *const row = calloc((size_t)n, sizeof *row);
     if (!row) return no_memory(w, error);
     const double start_s = lob_clock_s();
-    lob_status st = pack_row(row, l, w) ? LOB_OK : no_memory(w, error);
+    lob_status st = !l->any || pack_row(row, l, w) ? LOB_OK : no_memory(w, error);
     *w->compress_s += lob_clock_s() - start_s;
     for (int64_t i = 0; st == LOB_OK && i < l->across * l->down; i++)
         st = put_shard(w, number, i, row, last, error);
     for (int64_t i = 0; i < n; i++) free((void *)row[i].bytes);
     free(row);
+    if (l->any && number > 0) lob_clear(l->rows, (size_t)rows_bytes(l, w->word));
+    l->any = false;
     l->next_z += l->have;
     l->have = 0;
     if (last) begin_shards(l);
@@ -378,11 +388,6 @@ static void discard(void *state)
     free(w);
 }
 
-static int64_t rows_bytes(const level *l, size_t word)
-{
-    return l->dims.nx * l->dims.ny * (l->dims.nz < CHUNK ? l->dims.nz : CHUNK) * (int64_t)word;
-}
-
 /* Memory for a level, whose dims and step are set. */
 static bool prepare_level(level *l, size_t word)
 {
@@ -459,16 +464,20 @@ static lob_status renew_rows(writing *w, lob_error *error)
     return l->rows ? LOB_OK : no_memory(w, error);
 }
 
-/* Copy to the rows; not what is 0 where they are still. */
+/* Copy to the rows, or zeros, for which from is NULL; not what is 0 where they are still. */
 static void fill_rows(writing *w, const unsigned char *from, size_t n)
 {
     while (n > 0) {
         bool *const written = &w->written[w->filled / PIECE];
         const size_t room = PIECE - w->filled % PIECE, some = n < room ? n : room;
-        *written = *written || !lob_all_zero(from, some);
-        if (*written) memcpy(w->levels[0].rows + w->filled, from, some);
+        *written = *written || (from && !lob_all_zero(from, some));
+        w->levels[0].any = w->levels[0].any || *written;
+        if (*written && from)
+            memcpy(w->levels[0].rows + w->filled, from, some);
+        else if (*written)
+            memset(w->levels[0].rows + w->filled, 0, some);
         w->filled += some;
-        from += some;
+        if (from) from += some;
         n -= some;
     }
 }
@@ -483,7 +492,7 @@ static lob_status put(void *state, const void *bytes, size_t n, lob_error *error
         const int64_t left = l->dims.nz - l->next_z, wanted = left < CHUNK ? left : CHUNK;
         const size_t room = (size_t)wanted * plane - w->filled, some = n < room ? n : room;
         fill_rows(w, from, some);
-        from += some;
+        if (from) from += some;
         n -= some;
         if (w->filled < (size_t)wanted * plane) break;
         l->have = wanted;
@@ -532,7 +541,8 @@ lob_status lob_zarr_begin_planes(lob_plane_sink *sink, const lob_volume *volume,
     if (st == LOB_OK) st = put_metadata(w, largest, options, error);
     free(path);
     if (st == LOB_OK)
-        *sink = (lob_plane_sink){w, put, commit, discard};
+        *sink = (lob_plane_sink){
+            .state = w, .put = put, .takes_zeros = true, .commit = commit, .discard = discard};
     else
         discard(w);
     return st;

@@ -18,7 +18,8 @@
  *
  * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a
  * plan says, with a backend's algorithms; what lies between two steps stays where the context
- * computes. Files and text are nobody's business here.
+ * computes. It looks at nothing beyond the plan's box: whoever has image and strokes on that alone,
+ * with plan.box.first 0, gets what the box would have. Files and text are nobody's business here.
  *
  * Same bytes on every backend and thread count.
  */
@@ -157,6 +158,9 @@ typedef struct {
 lob_status lob_segment_full(lob_volume *out, int32_t *background, const lob_volume *strokes,
                             const lob_context *context, lob_error *error);
 
+/* How far from the box of all labels, on each side, lob_segment_full makes background. */
+void lob_segment_full_margin(int64_t margin[3], const lob_box *labels, const double spacing_mm[3]);
+
 /*
  * What earlier labels say of the background: it is the one label of strokes that they lack.
  *
@@ -173,7 +177,9 @@ lob_status lob_segment_background(int32_t *background, const lob_volume *before,
  *
  *   plan     out  unspecified on failure
  *   image    in   its dims, geometry, type and channels; data is not read
- *   strokes  in   on the image's grid, one channel of whole numbers of any type; 0: not drawn
+ *   strokes  in   on the image's grid, or on a part of it that holds all strokes and, where the
+ *                 image goes on, one voxel more on each side; one channel of whole numbers of any
+ *                 type; 0: not drawn
  *   options  in   see above
  *   context  in   threads
  *

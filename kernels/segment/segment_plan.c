@@ -393,8 +393,7 @@ static lob_segment_options rounded(const lob_segment_options *options)
     return o;
 }
 
-static lob_status check(const lob_segment_options *o, const lob_volume *image,
-                        const lob_volume *strokes, lob_error *error)
+static lob_status check(const lob_segment_options *o, const lob_volume *image, lob_error *error)
 {
     const double least[] = {o->margin, o->share, o->ends,   o->whole, o->far,
                             o->shape,  o->blur,  o->smooth, o->edge};
@@ -406,7 +405,21 @@ static lob_status check(const lob_segment_options *o, const lob_volume *image,
     if (image->channels > LOB_REFINE_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels, at most %d are segmented",
                         image->channels, LOB_REFINE_MAX_CHANNELS);
-    return lob_same_grid(image, "the image", strokes, "the strokes", error);
+    return LOB_OK;
+}
+
+/* Where strokes lie in the image. */
+static lob_status find_place(int64_t first[3], const lob_volume *image, const lob_volume *strokes,
+                             lob_error *error)
+{
+    const lob_box whole = lob_box_whole(image->dims);
+    lob_box box = lob_box_whole(strokes->dims);
+    memset(first, 0, 3 * sizeof *first);
+    if (lob_same_grid(image, "", strokes, "", NULL) == LOB_OK) return LOB_OK;
+    if (!lob_place_in(box.first, strokes, image) || !lob_box_lies_in(&box, &whole))
+        return lob_same_grid(image, "the image", strokes, "the strokes", error);
+    memcpy(first, box.first, sizeof box.first);
+    return LOB_OK;
 }
 
 lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_input *in,
@@ -414,7 +427,7 @@ lob_status lob_segment_choose_part(lob_segment_plan *plan, const lob_segment_inp
                                    const lob_context *context, lob_error *error)
 {
     *plan = (lob_segment_plan){.options = rounded(options), .box = part->strokes};
-    LOB_TRY(check(options, in->image, in->strokes, error));
+    LOB_TRY(check(options, in->image, error));
     return choose(plan, in->image, part, context, error);
 }
 
@@ -424,8 +437,14 @@ lob_status lob_segment_choose(lob_segment_plan *plan, const lob_volume *image,
 {
     const lob_segment_input in = {.image = image, .strokes = strokes};
     lob_segment_part part;
-    LOB_TRY(check(options, image, strokes, error));
+    int64_t first[3];
+    LOB_TRY(check(options, image, error));
+    LOB_TRY(find_place(first, image, strokes, error));
     LOB_TRY(lob_segment_cut(&part, strokes, NULL, NULL, context, error));
+    for (int a = 0; a < 3; a++) {
+        part.at.first[a] += first[a];
+        part.strokes.first[a] += first[a];
+    }
     const lob_status st = lob_segment_choose_part(plan, &in, &part, options, context, error);
     lob_segment_part_free(&part);
     return st;

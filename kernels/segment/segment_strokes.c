@@ -242,6 +242,13 @@ void lob_segment_part_free(lob_segment_part *part)
 /* Around the box of all labels, background is filled in this far: mm, and share of its side. */
 static const double fill_mm = 10, fill_share = 0.3;
 
+void lob_segment_full_margin(int64_t margin[3], const lob_box *labels, const double spacing_mm[3])
+{
+    for (int a = 0; a < 3; a++)
+        margin[a] =
+            (int64_t)ceil(fmax(fill_mm / spacing_mm[a], fill_share * (double)labels->size[a]));
+}
+
 /* Give the voxels without a label of slices with labels the background's, near to labels. */
 static void fill(lob_volume *labels, const lob_strokes *counted, int axis, int32_t background)
 {
@@ -249,10 +256,8 @@ static void fill(lob_volume *labels, const lob_strokes *counted, int axis, int32
     lob_box box;
     int64_t margin[3];
     lob_box_of(&box, labels);
-    for (int a = 0; a < 3; a++) {
-        const double voxels = fill_mm / labels->geometry.spacing_mm[a];
-        margin[a] = a == axis ? 0 : (int64_t)ceil(fmax(voxels, fill_share * (double)box.size[a]));
-    }
+    lob_segment_full_margin(margin, &box, labels->geometry.spacing_mm);
+    if (axis >= 0) margin[axis] = 0;
     lob_box_widen(&box, margin, d);
     for (int64_t z = box.first[2]; z < box.first[2] + box.size[2]; z++)
         for (int64_t y = box.first[1]; y < box.first[1] + box.size[1]; y++)

@@ -538,6 +538,8 @@ def test_a_rank_that_is_killed_ends_all(tmp_path, kind, how):
 def test_commands_that_cannot_share_say_so(tmp_path, kind):
     save(noise(3, (5, 5, 5)), tmp_path / "image.nii")
     assert_refused(ranked(kind, 2, "info", "image.nii", cwd=tmp_path), 64, "2 tasks", "LOBULE_RANKS=off")
+    for words, told in (("segment image.nii strokes.nii -o out.nii", "the box around the strokes alone"), ("cells image.nii -o out.nii", "lobule crop")):
+        assert_refused(ranked(kind, 2, *words.split(), cwd=tmp_path), 64, "2 tasks", "start it once", told)
     assert_refused(ranked(kind, 2, "filter", "image.nii", "-o", "f.nii", "--window", "1%,99%", cwd=tmp_path), 64, "start one task")
     for words in (("convert", "image.nii", "c.nii", "--labels"), ("stats", "image.nii", "image.nii", "--columns", "all")):
         assert_refused(ranked(kind, 2, *words, cwd=tmp_path), 64, "start one task")

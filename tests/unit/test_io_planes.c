@@ -27,6 +27,48 @@ static void expect_planes(const char *what, lob_planes *planes, const lob_volume
     free(got);
 }
 
+/* A box, whose memory is 0 before, is that of the whole volume. */
+static void expect_box(const char *what, lob_planes *planes, const lob_volume *whole, lob_box box)
+{
+    const lob_dims d = lob_box_dims(&box);
+    const size_t voxel = lob_type_of(whole->type)->bytes, row = (size_t)d.nx * voxel;
+    const int64_t rows = d.ny * d.nz * whole->channels;
+    unsigned char *got = calloc((size_t)rows, row);
+    lob_error error = {.text = ""};
+    if (lob_planes_get_box(planes, got, &box, &error) != LOB_OK)
+        fail_msg("%s: %s", what, error.text);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t y = box.first[1] + r % d.ny, z = box.first[2] + r / d.ny % d.nz;
+        const int64_t plane = r / d.ny / d.nz * whole->dims.nz + z;
+        const int64_t at = (plane * whole->dims.ny + y) * whole->dims.nx + box.first[0];
+        if (memcmp(got + (size_t)r * row, (unsigned char *)whole->data + (size_t)at * voxel, row) !=
+            0)
+            fail_msg("%s: row %d of a box differs", what, (int)r);
+    }
+    free(got);
+    box.size[1] = whole->dims.ny + 1 - box.first[1];
+    assert_int_equal(lob_planes_get_box(planes, NULL, &box, &error), LOB_EARG);
+}
+
+/* The whole as a box, what is left when each side loses a voxel, and a corner. */
+static void expect_boxes(const char *what, lob_planes *planes, const lob_volume *whole)
+{
+    lob_box all = lob_box_whole(whole->dims), inner = all, stored;
+    lob_box corner = {
+        .size = {1, 1, 1}
+    };
+    for (int a = 0; a < 3; a++) {
+        inner.first[a] = all.size[a] > 2;
+        inner.size[a] -= 2 * inner.first[a];
+        corner.first[a] = all.size[a] - 1;
+    }
+    expect_box(what, planes, whole, all);
+    expect_box(what, planes, whole, inner);
+    expect_box(what, planes, whole, corner);
+    assert_ok(lob_planes_stored(planes, &stored, NULL));
+    assert_memory_equal(&stored, &all, sizeof all);
+}
+
 /* In pieces of every thickness, twice, and out of order. */
 static void expect_read(const char *what, const char *path, int64_t frame)
 {
@@ -48,6 +90,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     expect_planes(what, planes, &whole, nz - 1, 1);
     expect_planes(what, planes, &whole, 0, 1);
     expect_planes(what, planes, &whole, nz / 2, 1);
+    expect_boxes(what, planes, &whole);
     unsigned char none;
     assert_int_equal(lob_planes_get(planes, &none, nz, 1, &error), LOB_EARG);
     assert_int_equal(lob_planes_get(planes, &none, 0, nz + 1, &error), LOB_EARG);
@@ -58,6 +101,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
         fail_msg("%s: %s", what, error.text);
     for (int64_t z = nz - 1; z >= 0; z--) expect_planes(what, planes, &whole, z, 1);
     expect_planes(what, planes, &whole, 0, nz);
+    expect_boxes(what, planes, &whole);
     assert_int_equal(lob_planes_get(planes, &none, nz, 1, &error), LOB_EARG);
     lob_planes_close(planes);
 
@@ -124,7 +168,7 @@ TEST(every_format)
 }
 
 /* Labels, and channels one after the other, of several blocks of gzip, put in pieces of different
- * thickness. */
+ * thickness; some planes are 0, and need not be there. */
 TEST(the_bytes_of_lob_write)
 {
     static const struct {
@@ -140,7 +184,10 @@ TEST(the_bytes_of_lob_write)
         for (size_t t = 0; t < COUNT(kinds); t++) {
             const int channels = kinds[t].channels;
             lob_volume v = noise_volume(kinds[t].type, (lob_dims){131, 127, 67}, channels);
+            const int64_t blank = 9, blanks = 22; /* the first one, and how many */
             int64_t largest = 0;
+            memset((unsigned char *)v.data + blank * plane_bytes(&v), 0,
+                   (size_t)(blanks * plane_bytes(&v)));
             for (int64_t k = 0; k < lob_voxels(&v); k++) {
                 const double value = number_at(&v, k);
                 largest = value > (double)largest ? (int64_t)value : largest;
@@ -162,8 +209,9 @@ TEST(the_bytes_of_lob_write)
             const int64_t planes = v.dims.nz * channels;
             for (int64_t z = 0, n = 1; st == LOB_OK && z < planes; z += n, n = n * 2) {
                 if (n > planes - z) n = planes - z;
-                st = lob_plane_writer_put(writer, (unsigned char *)v.data + z * plane_bytes(&v), n,
-                                          &error);
+                const bool is_blank = z >= blank && z + n <= blank + blanks;
+                unsigned char *const put = (unsigned char *)v.data + z * plane_bytes(&v);
+                st = lob_plane_writer_put(writer, is_blank ? NULL : put, n, &error);
             }
             if (st == LOB_OK) st = lob_plane_writer_commit(writer, &error);
             if (st != LOB_OK) fail_msg("%s: %s", names[i], error.text);
@@ -175,6 +223,34 @@ TEST(the_bytes_of_lob_write)
             free(want);
             lob_volume_free(&v);
         }
+}
+
+static int stop_at_once(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+TEST(what_a_box_takes_and_that_looking_for_it_can_be_stopped)
+{
+    static const lob_box_reading want[] = {LOB_BOX_OF_PLANES, LOB_BOX_OF_PLANES, LOB_BOX_OF_PLANES,
+                                           LOB_BOX_ALONE,     LOB_BOX_OF_ALL,    LOB_BOX_OF_ALL};
+    static const char *const of[] = {"b.nii", "b.nii.gz", "b.h5", "b.ome.zarr", "b.nrrd", "b.tif"};
+    lob_volume v = noise_volume(LOB_U8, (lob_dims){9, 8, 7}, 1), out;
+    const lob_read_options options = {.threads = 1, .boxes = true, .stop = stop_at_once};
+    for (size_t i = 0; i < COUNT(of); i++) {
+        lob_planes *planes;
+        lob_box box;
+        write_volume(&v, scratch(of[i]), NULL);
+        assert_int_equal(lob_box_reading_of(scratch(of[i])), want[i]);
+        assert_ok(lob_planes_open(&planes, &out, scratch(of[i]), &options, NULL, NULL));
+        assert_int_equal(lob_planes_stored(planes, &box, NULL),
+                         want[i] == LOB_BOX_ALONE ? LOB_ECANCEL : LOB_OK);
+        lob_planes_close(planes);
+        lob_volume_free(&out);
+    }
+    assert_int_equal(lob_box_reading_of(scratch("none.nii")), LOB_BOX_OF_ALL);
+    lob_volume_free(&v);
 }
 
 TEST(half_a_volume_leaves_nothing)

@@ -1,4 +1,5 @@
 /* Segmenting from strokes: threads, types of strokes, memory, cancelling, plans and corrections. */
+#include "kernels/arrays.h"
 #include "kernels/labels/label_slips.h"
 #include "kernels/plan_number.h"
 #include "tests/reference/segment_case.h"
@@ -103,6 +104,60 @@ TEST(arrays_and_types_of_strokes_do_not_matter)
     c.strokes = own;
     free(wide);
     segment_case_free(&c);
+}
+
+/* Whoever has nothing but strokes with a voxel around them, and then the box, gets what the whole
+ * gives there. */
+TEST(strokes_on_a_part_and_a_box_alone)
+{
+    int parts = 0;
+    for (uint64_t number = 0; number < 12; number++) {
+        segment_case c;
+        lob_segment_plan want, got;
+        lob_segment_output whole, box;
+        lob_box at;
+        const int64_t one[3] = {1, 1, 1};
+        segment_case_make(&c, number, 24);
+        c.in.strength = c.in.uncertain = true;
+        if (segment_case_run(&whole, &want, &c, lob_backends[0], &two_threads, NULL) != LOB_OK) {
+            segment_case_free(&c);
+            continue;
+        }
+        assert_true(lob_box_of(&at, &c.strokes));
+        lob_box_widen(&at, one, c.strokes.dims);
+        parts += !lob_same_dims(lob_box_dims(&at), c.strokes.dims);
+        lob_volume drawn, image;
+        assert_ok(lob_volume_move(&drawn, &c.strokes, (lob_place){0}, &two_threads, NULL));
+        assert_ok(lob_volume_move(&image, &c.image, (lob_place){0}, &two_threads, NULL));
+        assert_ok(lob_volume_crop(&drawn, &at));
+        assert_ok(lob_segment_choose(&got, &c.image, &drawn, &c.options, &two_threads, NULL));
+        assert_memory_equal(&got.box, &want.box, sizeof want.box);
+        assert_true(got.passes == want.passes && got.median[0] == want.median[0] &&
+                    got.background == want.background && got.slips == want.slips);
+
+        int64_t first[3];
+        for (int a = 0; a < 3; a++) first[a] = at.first[a] - want.box.first[a];
+        assert_ok(lob_volume_crop(&image, &want.box));
+        assert_ok(lob_volume_place(&drawn, first, &image));
+        memset(got.box.first, 0, sizeof got.box.first);
+        lob_segment_input in = c.in;
+        in.image = &image;
+        in.strokes = &drawn;
+        assert_ok(lob_segment(&box, &in, &got, lob_backends[0], &two_threads, NULL));
+        assert_int_equal(box.slice_count, whole.slice_count);
+        for (int i = 0; i < box.slice_count; i++) box.slices[i].slice += want.box.first[want.axis];
+        assert_ok(lob_volume_place(&box.labels, want.box.first, &whole.labels));
+        assert_ok(lob_volume_place(&box.strength, want.box.first, &whole.strength));
+        assert_ok(lob_volume_place(&box.uncertain, want.box.first, &whole.uncertain));
+        const char *const what = segment_case_differs(&whole, &box);
+        if (what) fail_msg("%s: other %s", c.shape, what);
+        lob_segment_output_free(&whole);
+        lob_segment_output_free(&box);
+        lob_volume_free(&drawn);
+        lob_volume_free(&image);
+        segment_case_free(&c);
+    }
+    assert_true(parts > 2);
 }
 
 /* Stop at each report, or, where there are more than `most`, at about so many of them. */

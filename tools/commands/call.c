@@ -86,7 +86,11 @@ static lob_status make_ready(lob_session *s)
 /* Join the ranks, parse and check, make ready; *skip: --skip-existing finds nothing to do. */
 static lob_status prepare(lob_session *s, bool *skip)
 {
-    if (!s->host) LOB_TRY(lob_ranks_begin(s->command->shares, &s->error));
+    if (!s->host) {
+        const lob_status st = lob_ranks_begin(s->command->shares, &s->error);
+        if (st != LOB_OK && s->command->alone) lob_error_add(&s->error, "; %s", s->command->alone);
+        LOB_TRY(st);
+    }
     if (!s->host) s->ranks = lob_ranks();
     /* Not before: a task that waits for one that has gone can be ended. */
     if (!s->host) lob_session_catch_signals();

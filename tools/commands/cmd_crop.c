@@ -1,8 +1,7 @@
 /* lobule crop: a box of a volume, at its place in the world. */
 #include "kernels/appearance/strokes.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
-#include "volumes/crop.h"
+#include "tools/inout/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +15,11 @@ typedef struct {
 } settings;
 
 typedef struct {
-    settings set; /* first */
-    lob_volume image, around;
-    uint8_t *mask; /* of around */
+    settings set;      /* first */
+    lob_volume whole;  /* the image's header */
+    lob_volume image;  /* the box of it */
+    lob_volume around; /* the box of what is marked, */
+    uint8_t *mask;     /* and its mask */
 } work;
 
 static lob_status check(lob_session *s, void *user)
@@ -82,11 +83,14 @@ static lob_status find_axis(lob_session *s, int *axis, work *w)
 static lob_status find_box(lob_session *s, lob_box *box, int *axis, work *w)
 {
     const settings *const set = &w->set;
-    LOB_TRY(lob_grid_read(s, &w->around, set->around, &w->image, set->image));
-    if (!lob_box_of(box, &w->around))
+    lob_box at, in;
+    LOB_TRY(lob_part_read_marked(s, &w->around, &at, set->around, false, &w->whole, set->image));
+    if (!lob_box_of(&in, &w->around))
         return lob_fail_file(
             &s->error, LOB_EDATA, set->around,
             "marks no voxel, so there is no box around it; all of its voxels are 0");
+    for (int a = 0; a < 3; a++) in.first[a] += at.first[a];
+    *box = in;
     if (set->ends > 0) LOB_TRY(find_axis(s, axis, w));
     lob_grid_drop(s, &w->around);
     return LOB_OK;
@@ -96,7 +100,7 @@ static lob_status find_box(lob_session *s, lob_box *box, int *axis, work *w)
 static lob_status marked_box(lob_session *s, lob_box *box, work *w)
 {
     const settings *const set = &w->set;
-    const lob_volume *const image = &w->image;
+    const lob_volume *const image = &w->whole;
     int axis = -1;
     int64_t margin[3];
     LOB_TRY(find_box(s, box, &axis, w));
@@ -116,25 +120,20 @@ static lob_status crop(lob_session *s, void *user)
 {
     work *const w = user;
     const settings *const set = &w->set;
-    lob_volume *const image = &w->image;
     lob_box box;
-    LOB_TRY(lob_session_read(s, image, set->image, set->frame));
-    LOB_TRY(set->around ? marked_box(s, &box, w) : given_box(s, &box, set, image));
-    const int64_t part = lob_product(box.size[0] * box.size[1], box.size[2], image->channels,
-                                     (int64_t)lob_type_of(image->type)->bytes);
-    const int64_t whole = lob_volume_bytes(image);
+    LOB_TRY(lob_part_header(s, &w->whole, set->image, set->frame, false));
+    if (set->around) lob_part_ahead(s, set->image, set->frame);
+    LOB_TRY(set->around ? marked_box(s, &box, w) : given_box(s, &box, set, &w->whole));
     lob_json_integers(s->results, "first", box.first);
     lob_json_integers(s->results, "size", box.size);
-    LOB_TRY(lob_session_take(s, part, set->image));
-    if (lob_volume_crop(image, &box) != LOB_OK) return lob_session_no_memory(s, set->image);
-    lob_session_give(s, whole);
-    return lob_session_write(s, image, set->out, false);
+    LOB_TRY(lob_part_read(s, &w->image, set->image, set->frame, &box));
+    return lob_session_write(s, &w->image, set->out, false);
 }
 
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->image, &w->around);
+    LOB_VOLUMES_FREE(&w->whole, &w->image, &w->around);
     free(w->mask);
 }
 
@@ -173,7 +172,8 @@ const lob_command lob_command_crop = {
     .description =
         "The voxels are copied as they are stored, and every voxel stays where it was in the "
         "world: the output lies on the image in any viewer. `lobule resample --like IMAGE` puts "
-        "it, or what was made from it, back on the whole grid.",
+        "it, or what was made from it, back on the whole grid. Memory need hold no more than the "
+        "box.",
     .examples = "lobule crop scan.nii.gz --around seeds.nii.gz --margin 10mm --share 0.2 -o "
                 "box.nii.gz\n"
                 "lobule crop scan.nii.gz --first 40,50,0 --size 128,128,30 -o part.nii.gz",

@@ -21,7 +21,7 @@ static void *read_ahead(void *user)
     return NULL;
 }
 
-void lob_session_ahead(lob_session *s, const char *path)
+void lob_session_ahead(lob_session *s, const char *path, int64_t frame)
 {
     int free_at = 0;
     while (free_at < LOB_SESSION_AHEAD && s->ahead[free_at]) free_at++;
@@ -30,7 +30,7 @@ void lob_session_ahead(lob_session *s, const char *path)
         return;
     lob_ahead *const a = malloc(sizeof *a);
     if (!a) return;
-    *a = (lob_ahead){.path = path, .options = lob_session_read_options(s, LOB_FRAME_NONE)};
+    *a = (lob_ahead){.path = path, .options = lob_session_read_options(s, frame)};
     a->options.max_memory = 0;
     if (pthread_create(&a->thread, NULL, read_ahead, a) != 0) {
         free(a);

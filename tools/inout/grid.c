@@ -61,9 +61,17 @@ static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, 
     return LOB_OK;
 }
 
+static void tell_place(lob_session *s, const int64_t first[3], const char *path,
+                       const char *image_path)
+{
+    lob_json_integers(last_input(s), "placed_at", first);
+    lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
+                    (long long)first[0], (long long)first[1], (long long)first[2]);
+}
+
 /* Lay a part of the image's grid on the whole of it. */
 static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[3],
-                        const char *path, const lob_volume *image, const char *image_path)
+                        const char *path, const lob_volume *image)
 {
     const int64_t before = lob_volume_bytes(volume);
     const int64_t after = lob_product(lob_voxels(image), volume->channels,
@@ -72,9 +80,6 @@ static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[
     const lob_status st = lob_volume_place(volume, first, image);
     lob_session_give(s, st == LOB_OK ? before : after);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
-    lob_json_integers(last_input(s), "placed_at", first);
-    lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
-                    (long long)first[0], (long long)first[1], (long long)first[2]);
     return LOB_OK;
 }
 
@@ -125,22 +130,35 @@ static bool changes(const lob_turn *turn)
     return some;
 }
 
-lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path, bool part)
+lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
+                         const lob_volume *image, const char *image_path)
 {
     lob_turn how;
-    int64_t first[3];
+    if (first) memset(first, 0, 3 * sizeof *first);
     lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
     if (st == LOB_OK) return st;
     const bool turned = lob_turn_onto(&how, volume, image);
-    const bool placed = part && !turned && find_part(&how, first, volume, image);
+    const bool placed = first && !turned && find_part(&how, first, volume, image);
     if (!turned && !placed) return st;
     s->error = (lob_error){.text = ""};
     const double start_s = lob_clock_s();
     st = changes(&how) ? turn(s, volume, &how, path, image, image_path) : LOB_OK;
-    if (st == LOB_OK && placed) st = place(s, volume, first, path, image, image_path);
     if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
+    if (st == LOB_OK && placed) tell_place(s, first, path, image_path);
     return st;
+}
+
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path, bool part)
+{
+    int64_t first[3] = {0, 0, 0};
+    LOB_TRY(lob_grid_find(s, volume, part ? first : NULL, path, image, image_path));
+    if (lob_same_dims(volume->dims, image->dims) && !first[0] && !first[1] && !first[2])
+        return LOB_OK;
+    const double start_s = lob_clock_s();
+    LOB_TRY(place(s, volume, first, path, image));
+    lob_session_stage(s, "reorient", start_s);
+    return LOB_OK;
 }
 
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,

@@ -30,6 +30,15 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
                           const lob_volume *image, const char *image_path, bool part);
 
 /*
+ * The same, but that labels of a part of the image are not laid onto it.
+ *
+ *   volume  in/out  reoriented, it has no header
+ *   first   out     the image's voxel where the volume begins; NULL: it may not cover a part
+ */
+lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
+                         const lob_volume *image, const char *image_path);
+
+/*
  * Read a volume that must lie on the image's grid and have one channel; where the row of the input
  * says LOB_FILE_LABELS, it may cover a part of it. Returns what lob_session_read and lob_grid_match
  * do; on failure out is empty.

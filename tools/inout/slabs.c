@@ -11,13 +11,6 @@
 
 /* ---- memory ---- */
 
-/* Bytes that this process may take. */
-static int64_t memory_of(const lob_session *s)
-{
-    return s->max_memory > 0 ? s->context.max_memory
-                             : lob_memory_available() / 10 * 9 / lob_ranks_here();
-}
-
 static int64_t bytes_of(const lob_volume *v)
 {
     return (int64_t)lob_type_of(v->type)->bytes;
@@ -34,7 +27,7 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
         image.channels * bytes_of(&image) + (w->mask ? 1 + bytes_of(&image) : 0) + voxel_bytes;
     const int64_t need = lob_product(lob_voxels(&image), each, 1, 1);
     lob_volume_free(&image);
-    return one && (need < 0 || need > memory_of(s));
+    return one && (need < 0 || need > lob_session_left(s));
 }
 
 /* ---- opening ---- */
@@ -253,11 +246,12 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int
 {
     const int parts = lob_ranks_inside();
     const int64_t nz = w->volume.dims.nz;
-    const int64_t room = planes_in(w, (memory_of(s) * parts - w->common_bytes) / 4 * 3, bytes);
+    const int64_t room =
+        planes_in(w, (lob_session_left(s) * parts - w->common_bytes) / 4 * 3, bytes);
     const int64_t each = room > 1 ? room : 1;
     const int64_t tasks = each < nz ? (nz + each - 1) / each : 2;
     const char *const whose = parts > 1 ? "a part's share of the memory" : "a task's memory";
-    if (w->common_bytes >= memory_of(s))
+    if (w->common_bytes >= lob_session_left(s))
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
                                   "%s does not hold what each has beside its planes", whose);
     if (fit < 1)
@@ -281,7 +275,8 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
     /* Half is for slabs, the rest for what work holds; at once, it is in voxel_bytes. */
-    const int64_t memory = w->at_once ? memory_of(s) - w->common_bytes : memory_of(s) / 2;
+    const int64_t memory =
+        w->at_once ? lob_session_left(s) - w->common_bytes : lob_session_left(s) / 2;
     const int64_t fit = planes_in(w, memory, read + work);
     if (w->at_once && fit < end - first) return too_large(s, w, fit, read + work);
     w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
@@ -445,7 +440,7 @@ void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t v
     const lob_dims dims = image.dims;
     const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
     /* What was taken when the work failed is still held; a fourth is for what has any size. */
-    const int64_t memory = (memory_of(s) + s->held) / 4 * 3;
+    const int64_t memory = (lob_session_left(s) + s->held) / 4 * 3;
     const int64_t fit = memory / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
     if (fit > 0 && fit < dims.nz)
         lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",

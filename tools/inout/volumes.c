@@ -416,8 +416,7 @@ lob_status lob_planes_finish(lob_session *s, const char *path, void *user)
 static lob_status commit_file(lob_session *s, lob_plane_output *out)
 {
     LOB_TRY(lob_session_make(s, out->volume, out->path, lob_planes_finish, out));
-    lob_watch_commented(s, out->comment);
-    note_shear(s, out->volume, out->path);
+    note_written(s, out->volume, out->path, &out->options);
     return LOB_OK;
 }
 

@@ -18,12 +18,12 @@
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
 
 /*
- * Begin to read, in a thread, the one frame that lob_session_read will be asked for: seeds inflate
+ * Begin to read, in a thread, the frame that lob_session_read will be asked for: seeds inflate
  * beside the scan. path may be NULL; it is the very string that lob_session_read gets. What cannot
  * be read ahead, for whatever reason, is read then: errors and their order are the same. With
  * --max-memory, which counts one input after the other, nothing is read ahead.
  */
-void lob_session_ahead(lob_session *s, const char *path);
+void lob_session_ahead(lob_session *s, const char *path, int64_t frame);
 
 /*
  * What lob_session_ahead has read of a path, waiting for it if need be: the wait is info's

@@ -168,6 +168,12 @@ int64_t lob_session_memory(const lob_session *s)
     return each > 0 || s->max_memory == 0 ? each : 1;
 }
 
+int64_t lob_session_left(const lob_session *s)
+{
+    return s->max_memory > 0 ? s->context.max_memory
+                             : lob_memory_available() / 10 * 9 / lob_ranks_here();
+}
+
 /* What is left of --max-memory is what the next stage may take; 0 would stand for no limit. */
 void lob_session_hold(lob_session *s, int64_t bytes)
 {

@@ -90,6 +90,8 @@ bool lob_session_is_labels(const lob_session *s, const char *path);
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
 /* Of --max-memory, what this rank may take: threads that are ranks share it. 0: no limit. */
 int64_t lob_session_memory(const lob_session *s);
+/* What this process may still take: of --max-memory, or of what is free. */
+int64_t lob_session_left(const lob_session *s);
 /* Count what is there already: whoever allocated it kept to context.max_memory. */
 void lob_session_hold(lob_session *s, int64_t bytes);
 void lob_session_give(lob_session *s, int64_t bytes);

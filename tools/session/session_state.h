@@ -73,13 +73,14 @@ typedef struct lob_command {
      * May be NULL. */
     int (*then)(void *settings, int exit_code);
 
-    double voxel_ns;  /* it computes on the device; what a CPU thread takes for a voxel, with usual
-                         options. 0: it does not, whatever the options are */
-    bool runs_others; /* it calls commands, or tests the machine, and cannot stand in a recipe */
-    bool many;        /* it computes on several devices at once */
-    bool shares;      /* several ranks can share its volume, */
-    bool spreads;     /* and these can be GPUs of one machine */
-    bool refers;      /* its option --like may name the scan that a DICOM SEG refers to */
+    double voxel_ns;   /* it computes on the device; what a CPU thread takes for a voxel, with usual
+                          options. 0: it does not, whatever the options are */
+    bool runs_others;  /* it calls commands, or tests the machine, and cannot stand in a recipe */
+    bool many;         /* it computes on several devices at once */
+    bool shares;       /* several ranks can share its volume, */
+    bool spreads;      /* and these can be GPUs of one machine; */
+    const char *alone; /* else, what to do in one task instead; or NULL */
+    bool refers;       /* its option --like may name the scan that a DICOM SEG refers to */
     const char
         *only_prints; /* the flag with which outputs are only named, so that they may exist */
     bool takes_line;  /* what stands behind "--" is a command line: lob_session.line */

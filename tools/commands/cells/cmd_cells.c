@@ -136,9 +136,26 @@ static lob_status write_table(lob_session *s, settings *set)
     return lob_region_table_write(s, &set->table, set->files.table);
 }
 
-static lob_status cells(lob_session *s, void *user)
+/* After LOB_ENOMEM: add to the error what would do. */
+static void suggest(lob_session *s, const char *path)
 {
-    settings *const set = user;
+    /* Bytes that suffice for a voxel, beside the image's, and for any number of them. */
+    enum { EACH = 20, ALL = 4 << 20 };
+    lob_volume image;
+    char need[LOB_BYTES_TEXT];
+    if (s->host || s->context.device || !lob_session_peek(s, &image, path)) return;
+    const int64_t each = EACH + image.channels * (int64_t)lob_type_of(image.type)->bytes;
+    const int64_t most = lob_product(lob_voxels(&image), each, 1, 1);
+    const double room = (double)(lob_session_left(s) + s->held - ALL);
+    lob_error_add(&s->error, "; %s would do", lob_bytes_text(need, most + ALL));
+    if (room > 8.0 * (double)each)
+        lob_error_add(&s->error, ", or a part of %.0f voxels a side (lobule crop)",
+                      floor(cbrt(room / (double)each)));
+    lob_volume_free(&image);
+}
+
+static lob_status work(lob_session *s, settings *set)
+{
     LOB_TRY(read_image(s, set));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(choose(s, set));
@@ -148,6 +165,14 @@ static lob_status cells(lob_session *s, void *user)
     report_cells(s, set);
     if (set->files.table) LOB_TRY(write_table(s, set));
     return lob_session_write(s, &set->labels, set->files.out, true);
+}
+
+static lob_status cells(lob_session *s, void *user)
+{
+    settings *const set = user;
+    const lob_status st = work(s, set);
+    if (st == LOB_ENOMEM) suggest(s, set->files.image);
+    return st;
 }
 
 static void release(void *user)
@@ -243,6 +268,7 @@ const lob_command lob_command_cells = {
                 "lobule cells nuclei.nii.gz -o labels.nii.gz --print-recipe > nuclei.recipe",
     .result = "labels",
     .voxel_ns = 1300,
+    .alone = "what one task does not hold is cut into parts by lobule crop",
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(settings),
     .options = options,

@@ -40,7 +40,7 @@ static lob_status check(lob_session *s, void *user)
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     const char *const others[] = {set->seeds, set->mask, set->seed_strength};
-    for (size_t i = 0; i < LOB_COUNT(others); i++) lob_session_ahead(s, others[i]);
+    for (size_t i = 0; i < LOB_COUNT(others); i++) lob_session_ahead(s, others[i], LOB_FRAME_NONE);
     LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->labels));
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, set->strength));

@@ -1,6 +1,5 @@
 /* lobule segment: from brush strokes to labels. */
 #include "io/file.h"
-#include "io/format.h"
 #include "io/png.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/segment/segment_sheet.h"
@@ -44,60 +43,13 @@ static lob_status check(lob_session *s, void *user)
     return LOB_OK;
 }
 
-/* ---- reading ---- */
-
-/* The scan; to print a recipe, its header alone. */
-static lob_status read_image(lob_session *s, work *w)
-{
-    const lob_read_options frame = {.frame = w->files.frame};
-    int64_t chosen;
-    if (!w->print) return lob_session_read(s, &w->image, w->files.image, w->files.frame);
-    LOB_TRY(lob_session_read_header(s, &w->image, w->files.image, NULL));
-    return lob_choose_frame(&chosen, w->image.frames, w->files.image, &frame, &s->error);
-}
-
-/* Slices that are labelled fully become strokes like others. */
-static lob_status fill_slices(lob_session *s, work *w)
-{
-    const int64_t stored = lob_volume_bytes(&w->seeds);
-    lob_volume all;
-    LOB_TRY(lob_session_take(s, 4 * lob_voxels(&w->seeds), w->files.seeds));
-    LOB_TRY(lob_session_name(
-        s, lob_segment_full(&all, &w->options.background, &w->seeds, &s->context, &s->error),
-        w->files.seeds, NULL));
-    lob_volume_free(&w->seeds);
-    w->seeds = all;
-    lob_session_give(s, 4 * lob_voxels(&w->seeds) + stored - lob_volume_bytes(&w->seeds));
-    w->options.slips = false;
-    return LOB_OK;
-}
-
-static lob_status read_inputs(lob_session *s, work *w)
-{
-    lob_session_ahead(s, w->files.seeds);
-    lob_session_ahead(s, w->previous_path);
-    LOB_TRY(read_image(s, w));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->files.out));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->files.strength));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->uncertain));
-    LOB_TRY(lob_grid_read_labels(s, &w->seeds, w->files.seeds, &w->image, w->files.image));
-    if (w->full) LOB_TRY(fill_slices(s, w));
-    if (!w->previous_path) return LOB_OK;
-    LOB_TRY(lob_grid_read_labels(s, &w->previous, w->previous_path, &w->image, w->files.image));
-    if (w->options.background > 0) return LOB_OK;
-    return lob_session_name(s,
-                            lob_segment_background(&w->options.background, &w->previous, &w->seeds,
-                                                   &s->context, &s->error),
-                            w->previous_path, NULL);
-}
-
 /* ---- computing ---- */
 
 static lob_status choose(lob_session *s, work *w)
 {
     const double start_s = lob_clock_s();
     LOB_TRY(lob_session_name(
-        s, lob_segment_choose(&w->plan, &w->image, &w->seeds, &w->options, &s->context, &s->error),
+        s, lob_segment_choose(&w->plan, &w->whole, &w->seeds, &w->options, &s->context, &s->error),
         w->files.seeds, NULL));
     lob_session_stage(s, "choose", start_s);
     lob_segment_report(s, w);
@@ -120,6 +72,7 @@ static lob_status choose(lob_session *s, work *w)
 
 static lob_status compute(lob_session *s, work *w)
 {
+    lob_segment_plan plan = w->plan;
     const lob_segment_input in = {
         .image = &w->image,
         .strokes = &w->seeds,
@@ -131,10 +84,14 @@ static lob_status compute(lob_session *s, work *w)
                          (in.strength ? (int64_t)sizeof(float) : 0) +
                          (in.uncertain || in.suggest > 0);
     LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, 1, 1), w->files.image));
+    memset(plan.box.first, 0, sizeof plan.box.first);
     lob_session_compute(s, "segmenting");
-    return lob_session_done(
-        s, lob_segment(&w->found, &in, &w->plan, s->backend, &s->context, &s->error),
-        w->files.image, NULL);
+    LOB_TRY(lob_session_done(s,
+                             lob_segment(&w->found, &in, &plan, s->backend, &s->context, &s->error),
+                             w->files.image, NULL));
+    for (int i = 0; i < w->found.slice_count; i++)
+        w->found.slices[i].slice += w->plan.box.first[plan.axis];
+    return LOB_OK;
 }
 
 static lob_status write_outputs(lob_session *s, work *w)
@@ -142,29 +99,56 @@ static lob_status write_outputs(lob_session *s, work *w)
     if (w->suggest > 0) LOB_TRY(lob_segment_list_slices(s, w));
     if (w->sheet)
         LOB_TRY(lob_segment_sheet(s, &w->image, &w->seeds, &w->plan, &w->found, w->sheet));
-    LOB_TRY(lob_segment_correct_previous(s, w));
-    LOB_TRY(lob_session_write(s, &w->found.strength, w->files.strength, false));
-    LOB_TRY(lob_session_write(s, &w->found.labels, w->files.out, true));
+    LOB_TRY(lob_segment_no_room(s, w, lob_segment_correct_previous(s, w)));
+    LOB_TRY(lob_part_write(s, &w->found.strength, w->plan.box.first, &w->whole, w->files.strength,
+                           false));
+    LOB_TRY(lob_part_write(s, &w->found.labels, w->first, &w->whole, w->files.out, true));
     return lob_segment_write_uncertain(s, w);
 }
 
 /* ---- the command ---- */
 
+/* Is there memory for the box of the scan, and the strokes in it? */
+static lob_status check_room(lob_session *s, const work *w)
+{
+    const lob_box *const box = &w->plan.box;
+    const int64_t each = w->whole.channels * (int64_t)lob_type_of(w->whole.type)->bytes +
+                         (int64_t)lob_type_of(w->seeds.type)->bytes;
+    const int64_t bytes = lob_product(box->size[0], box->size[1], box->size[2], each);
+    LOB_TRY(lob_session_take(s, bytes, w->files.image));
+    lob_session_give(s, bytes);
+    return LOB_OK;
+}
+
+/* After LOB_ENOMEM for the box: add to the error what would do. Returns st. */
+static lob_status suggest(lob_session *s, const work *w, lob_status st)
+{
+    const int64_t *const size = w->plan.box.size;
+    if (st == LOB_ENOMEM)
+        lob_error_add(&s->error,
+                      "; the box around the strokes has %lld x %lld x %lld voxels, fewer with less "
+                      "of --margin, --share and --ends",
+                      (long long)size[0], (long long)size[1], (long long)size[2]);
+    return st;
+}
+
 static lob_status segment(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_segment_read(s, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(choose(s, w));
     if (w->print) return lob_segment_print(&w->plan, &w->files, &s->error);
-    LOB_TRY(compute(s, w));
+    LOB_TRY(suggest(s, w, check_room(s, w)));
+    LOB_TRY(lob_segment_read_box(s, w));
+    LOB_TRY(suggest(s, w, compute(s, w)));
     return write_outputs(s, w);
 }
 
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->image, &w->seeds, &w->previous);
+    LOB_VOLUMES_FREE(&w->whole, &w->image, &w->seeds, &w->previous);
     lob_segment_output_free(&w->found);
 }
 
@@ -179,7 +163,7 @@ static void options(lob_rows *to, void *user)
         .coarse = (int)defaults.coarse,
         .options = defaults,
     };
-    w->image = w->seeds = w->previous = lob_volume_empty();
+    w->whole = w->image = w->seeds = w->previous = lob_volume_empty();
     w->found = lob_segment_output_empty();
     lob_segment_options *const o = &w->options;
     const lob_option rows[] = {
@@ -264,7 +248,8 @@ const lob_command lob_command_segment = {
         "with the second take what both say. Borders are then moved to where the image changes, "
         "pieces without a stroke are dropped and "
         "holes filled. Strokes keep their labels. Labels are written on the scan's whole grid, the "
-        "background as 0.\n"
+        "background as 0. Memory holds the box alone, so scan and strokes may be larger; with "
+        "--previous it holds the whole.\n"
         "What depends on the case is chosen from image and strokes, the same on every machine and "
         "device, and the report says how. --print-recipe prints it as a recipe, plain lines of "
         "other commands: `lobule run` runs them to the same bytes, and any of them can be "
@@ -284,6 +269,7 @@ const lob_command lob_command_segment = {
         "lobule segment scan.nii.gz strokes.nii.gz -o mask.nii.gz --print-recipe > liver.recipe",
     .result = "labels",
     .voxel_ns = 900,
+    .alone = "of a volume it reads the box around the strokes alone",
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(work),
     .options = options,

@@ -34,7 +34,7 @@ void lob_segment_report(lob_session *s, const lob_segment_work *w)
 
 lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
 {
-    const lob_geometry *const g = &w->image.geometry;
+    const lob_geometry *const g = &w->whole.geometry;
     const int axis = w->plan.axis, count = w->found.slice_count;
     const char *const plane = lob_plane_name(lob_segment_plane(g, axis));
     const int world = strcmp(plane, "axial") == 0 ? 2 : strcmp(plane, "coronal") == 0 ? 1 : 0;
@@ -44,7 +44,7 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
     for (int i = 0; i < count; i++) {
         const lob_segment_slice *const found = &w->found.slices[i];
         double at[3], mm[3];
-        for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->image.dims, k) - 1);
+        for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->whole.dims, k) - 1);
         const long long slice = found->slice, uncertain = found->uncertain;
         at[axis] = (double)slice;
         lob_voxel_to_world(mm, g, at);
@@ -66,14 +66,23 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
     return lob_stdout_end(&s->error);
 }
 
+int64_t lob_segment_correct_bytes(const lob_segment_work *w)
+{
+    const int64_t seeds = (int64_t)lob_type_of(w->seeds.type)->bytes;
+    const int64_t each = 1 + (int64_t)sizeof(float) + seeds + lob_type_of(w->previous.type)->bytes;
+    return lob_product(lob_voxels(&w->whole), each, 1, 1);
+}
+
 lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w)
 {
     const lob_size reach = isfinite(w->reach.value) ? w->reach : (lob_size){.value = 20};
-    const int64_t each = 1 + (int64_t)sizeof(float) + lob_type_of(w->seeds.type)->bytes +
-                         lob_type_of(w->previous.type)->bytes;
-    const int64_t bytes = lob_product(lob_voxels(&w->image), each, 1, 1);
+    const lob_box whole = lob_box_whole(w->whole.dims), *const box = &w->plan.box;
+    const int64_t bytes = lob_segment_correct_bytes(w);
     lob_segment_corrected corrected;
     if (!w->previous_path) return LOB_OK;
+    LOB_TRY(lob_part_lay(s, &w->found.labels, box, &whole, &w->whole, w->previous_path));
+    LOB_TRY(lob_part_lay(s, &w->seeds, box, &whole, &w->whole, w->previous_path));
+    memset(w->first, 0, sizeof w->first);
     LOB_TRY(lob_session_take(s, bytes, w->previous_path));
     lob_session_compute(s, "correcting");
     LOB_TRY(lob_session_done(s,
@@ -99,5 +108,5 @@ lob_status lob_segment_write_uncertain(lob_session *s, lob_segment_work *w)
     for (int64_t i = 0; i < lob_voxels(v); i++) count += voxels[i];
     cJSON_AddNumberToObject(s->results, "uncertain_voxels", (double)count);
     lob_grid_show_mask(v, w->uncertain);
-    return lob_session_write(s, v, w->uncertain, true);
+    return lob_part_write(s, v, w->plan.box.first, &w->whole, w->uncertain, true);
 }

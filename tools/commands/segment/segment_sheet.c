@@ -24,8 +24,8 @@ static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232};
 
 /* Volumes of the plan's box; labels are dense. */
 typedef struct {
-    const lob_volume *image, *seeds;
-    lob_volume labels, uncertain;
+    const lob_volume *image, *uncertain;
+    lob_volume seeds, labels;
     lob_label_set set;
     int32_t background;
 } box;
@@ -63,7 +63,7 @@ typedef struct {
 
 static void release(drawing *sheet)
 {
-    LOB_VOLUMES_FREE(&sheet->box.labels, &sheet->box.uncertain);
+    LOB_VOLUMES_FREE(&sheet->box.seeds, &sheet->box.labels);
     lob_label_set_free(&sheet->box.set);
     free(sheet->look.colour);
     free(sheet->look.shown);
@@ -81,7 +81,7 @@ static lob_status make_look(look *l, const box *b)
         l->shown[n + i] = (int32_t)i != b->background;
         l->shown[2 * n + i] = i == 1;
     }
-    LOB_TRY(lob_colours_choose(l->colour, &b->labels, &b->set, &b->seeds->names));
+    LOB_TRY(lob_colours_choose(l->colour, &b->labels, &b->set, &b->seeds.names));
     lob_overlay result = {.image = b->image, .labels = &b->labels, .shown = l->shown + n};
     LOB_TRY(lob_overlay_window(&result, 2, 98));
     memcpy(l->window, result.window, sizeof l->window);
@@ -114,7 +114,7 @@ static lob_status draw_slice(lob_canvas *canvas, const drawing *sheet, const lob
                              const layout *place, int number, int64_t first)
 {
     const box *const b = &sheet->box;
-    const lob_volume *const rows[ROWS] = {b->seeds, &b->labels, &b->uncertain};
+    const lob_volume *const rows[ROWS] = {&b->seeds, &b->labels, b->uncertain};
     static const char *const names[ROWS] = {"strokes", "result", "uncertain"};
     static const double covers[ROWS] = {1.0, 0.35, 0.6};
     static const lob_colour amber[2] = {
@@ -159,7 +159,7 @@ static lob_status draw_names(int *y, lob_canvas *canvas, const box *b, const loo
     int x = GAP;
     for (int32_t i = 1; i <= b->set.count; i++) {
         const int32_t value = b->set.values[i - 1];
-        const lob_label_name *const row = lob_label_names_find(&b->seeds->names, value);
+        const lob_label_name *const row = lob_label_names_find(&b->seeds.names, value);
         char text[160];
         snprintf(text, sizeof text, row ? "%d %.120s" : "label %d", value, row ? row->name : "");
         const int wide = SWATCH + 6 + lob_text_width(text, TEXT);
@@ -208,8 +208,8 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
     const box *const b = &sheet->box;
     int n = 0;
     lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, b->seeds->data, b->seeds->type, b->seeds->dims,
-                              b->set.count, NULL, s->context.threads, &s->error));
+    LOB_TRY(lob_strokes_count(&strokes, b->seeds.data, b->seeds.type, b->seeds.dims, b->set.count,
+                              NULL, s->context.threads, &s->error));
     for (; n < found->slice_count && n < SLICES; n++)
         sheet->slices[n] = (shown_slice){found->slices[n].slice, false};
     n += take_drawn(&sheet->slices[n], SLICES - n, &strokes, axis, plan->box.first[axis]);
@@ -221,23 +221,21 @@ static lob_status choose_slices(lob_session *s, drawing *sheet, const lob_segmen
 
 /* ---- the sheet ---- */
 
-/* A copy of a volume's box. */
-static lob_status cut(lob_volume *out, const lob_volume *volume, const lob_box *at)
+static lob_status copy(lob_volume *out, const lob_volume *volume)
 {
     LOB_TRY(lob_volume_like(out, volume, volume->type, 1));
     memcpy(out->data, volume->data, (size_t)lob_volume_bytes(volume));
-    return lob_volume_crop(out, at);
+    return LOB_OK;
 }
 
-static lob_status make_box(lob_session *s, box *b, lob_volume *image, lob_volume *strokes,
+/* Strokes and labels become dense, on copies: both are still needed. */
+static lob_status make_box(lob_session *s, box *b, const lob_volume *seeds,
                            const lob_segment_plan *plan, const lob_segment_output *found)
 {
     lob_label_set labels = {0};
-    LOB_TRY(lob_volume_crop(image, &plan->box));
-    LOB_TRY(lob_volume_crop(strokes, &plan->box));
-    LOB_TRY(lob_labels_dense(strokes, &b->set, "strokes", &s->error));
-    LOB_TRY(cut(&b->uncertain, &found->uncertain, &plan->box));
-    LOB_TRY(cut(&b->labels, &found->labels, &plan->box));
+    LOB_TRY(copy(&b->seeds, seeds));
+    LOB_TRY(copy(&b->labels, &found->labels));
+    LOB_TRY(lob_labels_dense(&b->seeds, &b->set, "strokes", &s->error));
     LOB_TRY(lob_labels_dense(&b->labels, &labels, "labels", &s->error));
     for (int32_t i = 0; i < labels.count; i++)
         labels.values[i] = lob_label_set_find(&b->set, labels.values[i]);
@@ -265,29 +263,27 @@ static lob_status draw(drawing *sheet, int axis, int64_t first)
     return draw_names(&y, canvas, b, l, place.width);
 }
 
-static lob_status make_sheet(lob_session *s, drawing *sheet, lob_volume *image, lob_volume *strokes,
+static lob_status make_sheet(lob_session *s, drawing *sheet, const lob_volume *seeds,
                              const lob_segment_plan *plan, const lob_segment_output *found)
 {
-    int axis = plan->axis;
-    for (int k = 0; k < 3 && axis < 0; k++)
-        if (lob_side(image->dims, k) == 1) axis = k;
-    LOB_TRY(make_box(s, &sheet->box, image, strokes, plan, found));
+    const int axis = plan->across;
+    LOB_TRY(make_box(s, &sheet->box, seeds, plan, found));
     LOB_TRY(choose_slices(s, sheet, plan, found, axis));
     return draw(sheet, axis, plan->box.first[axis]);
 }
 
-lob_status lob_segment_sheet(lob_session *s, lob_volume *image, lob_volume *strokes,
+lob_status lob_segment_sheet(lob_session *s, const lob_volume *image, const lob_volume *strokes,
                              const lob_segment_plan *plan, const lob_segment_output *found,
                              const char *path)
 {
     drawing sheet = {
-        .box = {.image = image, .seeds = strokes}
+        .box = {.image = image, .uncertain = &found->uncertain}
     };
-    sheet.box.labels = sheet.box.uncertain = lob_volume_empty();
-    const int64_t n = lob_voxels(image) * 2;
+    sheet.box.seeds = sheet.box.labels = lob_volume_empty();
+    const int64_t n = lob_volume_bytes(strokes) + lob_volume_bytes(&found->labels);
     LOB_TRY(lob_session_take(s, n, path));
     lob_session_compute(s, "drawing");
-    lob_status st = make_sheet(s, &sheet, image, strokes, plan, found);
+    lob_status st = make_sheet(s, &sheet, strokes, plan, found);
     if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
     if (st == LOB_OK) lob_session_computed(s);
     if (st == LOB_OK) st = lob_session_write_picture(s, &sheet.canvas, path);

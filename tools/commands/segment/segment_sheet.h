@@ -9,14 +9,14 @@
  * Draw the sheet, a column a slice, and write it as PNG: slices that are suggested, and some with
  * strokes, five in all.
  *
- *   image    in/out  the scan, which is cut to the plan's box
- *   strokes  in/out  likewise, with own labels
- *   plan     in      of both
- *   found    in      labels and uncertain voxels
+ *   image    in  the scan in the plan's box
+ *   strokes  in  likewise, with own labels
+ *   plan     in  of the whole scan
+ *   found    in  labels and uncertain voxels in the box
  *
  * Returns LOB_OK, LOB_ENOMEM, or what writing a picture does.
  */
-lob_status lob_segment_sheet(lob_session *s, lob_volume *image, lob_volume *strokes,
+lob_status lob_segment_sheet(lob_session *s, const lob_volume *image, const lob_volume *strokes,
                              const lob_segment_plan *plan, const lob_segment_output *found,
                              const char *path);
 

@@ -4,7 +4,7 @@
 
 #include "kernels/segment/segment.h"
 #include "tools/commands/segment/segment_recipe.h"
-#include "tools/inout/grid.h"
+#include "tools/inout/parts.h"
 
 typedef struct {
     lob_segment_files files;
@@ -14,13 +14,28 @@ typedef struct {
     bool print, full;
     lob_segment_options options;
 
-    lob_volume image, seeds, previous; /* the latter two on the image's grid, with own labels */
-    lob_segment_plan plan;
-    lob_segment_output found;
+    lob_volume whole;         /* the scan's header */
+    lob_volume seeds;         /* with own labels, in a box of the scan: */
+    lob_box drawn;            /* around all of them at first, then the plan's, */
+    lob_volume image;         /* as the scan, */
+    lob_segment_output found; /* and what comes out; */
+    int64_t first[3];         /* where the labels begin */
+    lob_volume previous;      /* on the scan's whole grid, with own labels */
+    lob_segment_plan plan;    /* of that grid */
 } lob_segment_work;
+
+/* Read all but the scan's voxels; and, with the plan, these, and lay the strokes on its box. */
+lob_status lob_segment_read(lob_session *s, lob_segment_work *w);
+lob_status lob_segment_read_box(lob_session *s, lob_segment_work *w);
+
+/* After LOB_ENOMEM of --previous: add to the error what would do. Returns st. */
+lob_status lob_segment_no_room(lob_session *s, const lob_segment_work *w, lob_status st);
 
 /* The plan among the results of the report. */
 void lob_segment_report(lob_session *s, const lob_segment_work *w);
+
+/* Bytes that the next takes, beside inputs and result. */
+int64_t lob_segment_correct_bytes(const lob_segment_work *w);
 
 /* Join the result with the labels of --previous, if these are given. */
 lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w);
