@@ -73,8 +73,10 @@ lob_outvote_verdict lob_outvote_judge(const lob_outvote_count total[LOB_OUTVOTE_
                                       int32_t background)
 {
     lob_outvote_verdict verdict;
-    for (int l = 0; l < LOB_OUTVOTE_LABELS; l++)
-        verdict.may[l] = l == 0 || l == background || is_outvoted(&total[l]);
+    for (int l = 0; l < LOB_OUTVOTE_LABELS; l++) {
+        verdict.from[l] = l == 0 || l == background;
+        verdict.to[l] = !verdict.from[l] && is_outvoted(&total[l]);
+    }
     return verdict;
 }
 

@@ -12,9 +12,10 @@ LOB_BEGIN_DECLS
 /*
  * Two growths that agree on a label more with each other than with a third one tell that this is
  * the odd one out. A label is outvoted where the Dice of `first` and `plain` is at least 0.75 and
- * above that of `first` and `labels`; then a voxel takes what both of them say, but only from and
- * for labels that are outvoted, and the background. So all of a label is or none: where its Dice is
- * near to these limits, one more stroke may change a whole structure.
+ * above that of `first` and `labels`; then voxels of the background that both of them give it
+ * become its own. None are taken from it: two growths on a coarser grid that lose the same thin
+ * ends agree as well. So all of a label is outvoted or none: where its Dice is near to these
+ * limits, one more stroke may change a whole structure.
  *
  *   labels      in/out  n labels 1..count, count <= UINT8_MAX; 0 is taken for background
  *   first       in      likewise
@@ -41,9 +42,9 @@ typedef struct {
     uint64_t labels, first, plain, with_labels, with_plain;
 } lob_outvote_count;
 
-/* May voxels of a label change, and become it? */
+/* Which labels are the background, and which are outvoted? */
 typedef struct {
-    bool may[LOB_OUTVOTE_LABELS];
+    bool from[LOB_OUTVOTE_LABELS], to[LOB_OUTVOTE_LABELS];
 } lob_outvote_verdict;
 
 lob_outvote_verdict lob_outvote_judge(const lob_outvote_count total[LOB_OUTVOTE_LABELS],
@@ -54,8 +55,7 @@ LOB_BOTH bool lob_outvote_at(uint8_t *labels, const uint8_t *first, const uint8_
                              const lob_outvote_verdict *verdict)
 {
     const uint8_t to = first[i];
-    if (to != plain[i] || labels[i] == to || !verdict->may[labels[i]] || !verdict->may[to])
-        return false;
+    if (to != plain[i] || !verdict->from[labels[i]] || !verdict->to[to]) return false;
     labels[i] = to;
     return true;
 }

@@ -29,7 +29,7 @@ static int last_of(int labels, int first, int plain)
 TEST(the_odd_one_out_is_outvoted)
 {
     assert_int_equal(last_of(5, 9, 10), 9);   /* it takes what both of them hold, */
-    assert_int_equal(last_of(12, 9, 10), 10); /* and gives what neither does */
+    assert_int_equal(last_of(12, 9, 10), 12); /* and gives nothing away */
     assert_int_equal(last_of(8, 9, 11), 8);   /* the first agrees more with it: 18/19 and 20/22 */
     assert_int_equal(last_of(1, 7, 16), 1);   /* these two do not agree: 16/25, */
     assert_int_equal(last_of(1, 7, 11), 7);   /* and these do: 16/20 */

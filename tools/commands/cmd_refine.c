@@ -206,8 +206,8 @@ static void options(lob_rows *to, void *user)
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
         OPT_INPUT("first", &set->first, LOB_FILE_LABELS,
                   "labels of an earlier growth: where they agree on a label more with those of "
-                  "--plain than with the labels, and by a Dice of 0.75, what both of them say "
-                  "counts"),
+                  "--plain than with the labels, and by a Dice of 0.75, background that both give "
+                  "it becomes its own"),
         OPT_INPUT("plain", &set->plain, LOB_FILE_LABELS,
                   "with --first: labels that grew over the image alone"),
         OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
