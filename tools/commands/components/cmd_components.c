@@ -121,6 +121,14 @@ static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
     return need >= 0 && need <= memory / 4;
 }
 
+/* Does it read volumes of a recipe? These can be read once. */
+static bool has_stored(const lob_session *s, const settings *set)
+{
+    return lob_session_is_stored(s, set->image) ||
+           (set->mask && lob_session_is_stored(s, set->mask)) ||
+           (set->intensities && lob_session_is_stored(s, set->intensities));
+}
+
 /* In one piece where it fits in memory, else some planes at a time. */
 static lob_status components(lob_session *s, void *user)
 {
@@ -133,7 +141,7 @@ static lob_status components(lob_session *s, void *user)
         return lob_components_by_planes(s, set, memory);
     }
     const int64_t need = lob_components_bytes_needed(s, set);
-    if (lob_session_is_stored(s, set->image)) LOB_TRY(lob_session_device(s)); /* for its memory */
+    if (has_stored(s, set)) LOB_TRY(lob_session_device(s)); /* for its memory */
     if (!is_ample(s, need, memory)) s->reads_again = true;
     const bool fits = need >= 0 && need <= memory;
     const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
