@@ -153,7 +153,7 @@ lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, l
 /* A box out of some planes at a time. */
 static lob_status cut_box(lob_planes *p, void *out, const lob_box *box, lob_error *error)
 {
-    enum { AT_ONCE = 1 << 22 }; /* bytes */
+    enum { AT_ONCE = 1 << 20 }; /* bytes */
     lob_volume cut = p->shape, some = p->shape;
     some.dims.nz = 1;
     const int64_t plane = lob_volume_bytes(&some), end = box->first[2] + box->size[2];
@@ -161,6 +161,11 @@ static lob_status cut_box(lob_planes *p, void *out, const lob_box *box, lob_erro
     lob_status st = LOB_OK;
     cut.dims = lob_box_dims(box);
     cut.data = out;
+    if (p->reading.options) { /* from a file */
+        lob_reading reading = p->reading;
+        reading.error = error;
+        LOB_TRY(lob_memory_allows(plane * most + lob_volume_bytes(&cut), &reading));
+    }
     some.data = lob_voxel_memory(plane * most);
     if (!some.data) return lob_fail_file(error, LOB_ENOMEM, p->where.path, "out of memory");
     for (int64_t z = box->first[2]; st == LOB_OK && z < end; z += most) {

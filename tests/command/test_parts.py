@@ -172,6 +172,13 @@ def test_a_format_without_planes_is_read_whole(tmp_path, kind):
         refused(tmp_path, line, 75, f"raw.{kind}: needs", "--max-memory leaves")
 
 
+def test_a_plane_that_memory_does_not_hold_is_refused(tmp_path):
+    in_a_corner(tmp_path / "flat.nii", np.ones((8, 8, 1), np.uint8), (5000, 5000, 1), (4, 4, 0))
+    line = ["crop", "flat.nii", "-o", "box.nii", "--first", "0,0,0", "--size", "64,64,1", "--max-memory"]
+    refused(tmp_path, [*line, "16MiB"], 75, "flat.nii: needs 23.8 MiB", "raise --max-memory")
+    good(*line, "32MiB", cwd=tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["nii", "ome.zarr"])
 @pytest.mark.parametrize("value, word", [(np.nan, "nan, not a number"), (2.5, "2.5, not a whole number")])
 def test_what_is_no_label_is_refused_as_of_all_at_once(tmp_path, kind, value, word):
