@@ -26,7 +26,6 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
                               const lob_register_image *image, int radius)
 {
     const lob_dims d = image->dims;
-    const int threads = c->context->threads;
     lob_words_job s = {.words = words,
                        .level = image->level,
                        .dims = d,
@@ -37,14 +36,14 @@ lob_status lob_register_words(uint64_t *words, lob_register_call *c,
     LOB_TRY(lob_register_room(c, &s.map, bytes));
     s.half = s.map + LOB_WORDS_MAPS * s.voxels;
     for (int m = 0; m < LOB_WORDS_MAPS; m++) {
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
         for (int64_t z = 0; z < d.nz; z++)
             for (int axis = 0; axis < 2; axis++)
                 for (int64_t y = 0; y < d.ny; y++) do_row(&s, m, axis, z * d.ny + y);
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
         for (int64_t row = 0; row < d.ny * d.nz; row++) do_row(&s, m, 2, row);
     }
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads(c->context->threads)
     for (int64_t row = 0; row < d.ny * d.nz; row++) do_row(&s, 0, 3, row);
     return LOB_OK;
 }
