@@ -161,10 +161,10 @@ static lob_status cut_box(lob_planes *p, void *out, const lob_box *box, lob_erro
     lob_status st = LOB_OK;
     cut.dims = lob_box_dims(box);
     cut.data = out;
-    if (p->reading.options) { /* from a file */
+    if (p->reading.options && plane > AT_ONCE) { /* of a file: fewer bytes are not counted */
         lob_reading reading = p->reading;
         reading.error = error;
-        LOB_TRY(lob_memory_allows(plane * most + lob_volume_bytes(&cut), &reading));
+        LOB_TRY(lob_memory_allows(plane + lob_volume_bytes(&cut), &reading));
     }
     some.data = lob_voxel_memory(plane * most);
     if (!some.data) return lob_fail_file(error, LOB_ENOMEM, p->where.path, "out of memory");
