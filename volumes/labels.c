@@ -40,6 +40,17 @@ lob_type lob_label_type(int32_t largest)
     return largest <= UINT8_MAX ? LOB_U8 : largest <= INT16_MAX ? LOB_I16 : LOB_I32;
 }
 
+int32_t lob_label_largest(const void *labels, lob_type type, int64_t n, int threads)
+{
+    int32_t largest = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : largest)
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t label = lob_label_at(labels, type, i);
+        if (label > largest) largest = label;
+    }
+    return largest;
+}
+
 int32_t lob_label_set_find(const lob_label_set *set, int32_t value)
 {
     const int32_t at = (int32_t)lob_count_below(set->values, set->count, sizeof value, value);

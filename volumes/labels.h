@@ -27,6 +27,9 @@ LOB_BOTH int32_t lob_label_at(const void *labels, lob_type type, int64_t i)
                              : ((const int32_t *)labels)[i];
 }
 
+/* The largest of n labels; 0: there is none. Same at any number of threads >= 1. */
+int32_t lob_label_largest(const void *labels, lob_type type, int64_t n, int threads);
+
 /* Store a label that the type holds, one of lob_label_type's. */
 LOB_BOTH void lob_label_put(void *labels, lob_type type, int64_t i, int32_t label)
 {

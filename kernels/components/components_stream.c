@@ -336,18 +336,6 @@ static lob_status label_shared(streaming *s)
     return st;
 }
 
-/* Of labels that are values. */
-static int64_t largest_of(const streaming *s, const lob_components_output *out)
-{
-    int64_t largest = 0;
-#pragma omp parallel for schedule(static) num_threads(s->context->threads) reduction(max : largest)
-    for (int64_t i = 0; i < s->planes * s->plane_voxels; i++) {
-        const int32_t label = lob_label_at(out->labels, out->type, i);
-        if (label > largest) largest = label;
-    }
-    return largest;
-}
-
 /* The whole volume at once: one pass, nothing to join. */
 static lob_status label_whole(streaming *s)
 {
@@ -366,7 +354,10 @@ static lob_status label_whole(streaming *s)
     if (st != LOB_OK) return st;
     void *const labels = out->labels;
     lob_device *const device = out->device;
-    s->largest = s->options->keep_values ? largest_of(s, out) : out->count;
+    s->largest = out->count;
+    if (s->options->keep_values) /* labels are values */
+        s->largest = lob_label_largest(out->labels, out->type, s->planes * s->plane_voxels,
+                                       s->context->threads);
     out->labels = NULL;
     out->device = NULL;
     st = begin_output(s);

@@ -66,6 +66,20 @@ static const struct {
         {65536, 131072, 196608, 262144}, {1, 2, 3, 4, 1, 2, 3, 0}),
 };
 
+TEST(the_largest_label_of_each_type)
+{
+    const uint8_t small[] = {3, 0, 255, 7};
+    const int16_t middle[] = {0, 32767, 2, 32766};
+    const int32_t large[] = {1, 0, 0, INT32_MAX};
+    for (int threads = 1; threads < 4; threads++) {
+        assert_int_equal(lob_label_largest(small, LOB_U8, 4, threads), 255);
+        assert_int_equal(lob_label_largest(middle, LOB_I16, 4, threads), 32767);
+        assert_int_equal(lob_label_largest(large, LOB_I32, 4, threads), INT32_MAX);
+        assert_int_equal(lob_label_largest(small, LOB_U8, 2, threads), 3);
+        assert_int_equal(lob_label_largest(small, LOB_U8, 0, threads), 0);
+    }
+}
+
 TEST(test_good)
 {
     for (size_t i = 0; i < COUNT(good); i++) {

@@ -273,16 +273,13 @@ lob_status lob_part_write(lob_session *s, const lob_volume *part, const int64_t 
     lob_write_options options = lob_write_defaults();
     lob_volume made = lob_grid_header(whole, part->type);
     lob_plane_output out = {.path = NULL};
-    int64_t largest = 0;
     if (!path) return LOB_OK;
     made.channels = 1;
     made.names = part->names;
     options.labels = labels;
-#pragma omp parallel for schedule(static) num_threads(s->context.threads) reduction(max : largest)
-    for (int64_t i = 0; i < (labels ? lob_voxels(part) : 0); i++) {
-        const int32_t label = lob_label_at(part->data, part->type, i);
-        if (label > largest) largest = label;
-    }
+    const int64_t largest =
+        labels ? lob_label_largest(part->data, part->type, lob_voxels(part), s->context.threads)
+               : 0;
     lob_status st = lob_session_planes_begin(s, &out, &made, largest, path, options);
     if (st == LOB_OK) st = put_blank(s, &out, first[2]);
     if (st == LOB_OK) st = put_planes(s, &out, part, first);

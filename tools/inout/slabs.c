@@ -416,11 +416,8 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
     made.inter = volume->inter;
     made.names = volume->names;
     options.labels = labels;
-#pragma omp parallel for schedule(static) num_threads(s->context.threads) reduction(max : largest)
-    for (int64_t i = 0; i < (labels ? lob_voxels(&own) : 0); i++) {
-        const int32_t label = lob_label_at(own.data, own.type, i);
-        if (label > largest) largest = label;
-    }
+    if (labels)
+        largest = lob_label_largest(own.data, own.type, lob_voxels(&own), s->context.threads);
     LOB_TRY(lob_team_reduce(s->team, &largest, 1, LOB_TEAM_MAX, &s->error));
     LOB_TRY(lob_slabs_begin(s, w, &made, largest, path, options));
     for (int c = 0; c < volume->channels; c++)

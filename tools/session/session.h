@@ -65,7 +65,7 @@ lob_status lob_session_device_begin(lob_session *s, int64_t voxels);
  */
 void lob_session_describe(lob_session *s, const char *path, const char *name);
 
-/* Is this path a volume in memory, of the recipe around? */
+/* Is this path a volume in memory, of the recipe around? NULL is none. */
 bool lob_session_is_stored(const lob_session *s, const char *path);
 
 /*

@@ -124,9 +124,8 @@ static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
 /* Does it read volumes of a recipe? These can be read once. */
 static bool has_stored(const lob_session *s, const settings *set)
 {
-    return lob_session_is_stored(s, set->image) ||
-           (set->mask && lob_session_is_stored(s, set->mask)) ||
-           (set->intensities && lob_session_is_stored(s, set->intensities));
+    return lob_session_is_stored(s, set->image) || lob_session_is_stored(s, set->mask) ||
+           lob_session_is_stored(s, set->intensities);
 }
 
 /* In one piece where it fits in memory, else some planes at a time. */

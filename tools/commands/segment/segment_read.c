@@ -11,8 +11,10 @@ static lob_status fill_slices(lob_session *s, lob_segment_work *w)
     int64_t margin[3];
     if (lob_box_of(&box, &w->seeds)) {
         lob_segment_full_margin(margin, &box, w->whole.geometry.spacing_mm);
-        for (int a = 0; a < 3; a++) box.first[a] += w->drawn.first[a];
-        for (int a = 0; a < 3; a++) margin[a]++;
+        for (int a = 0; a < 3; a++) {
+            box.first[a] += w->drawn.first[a];
+            margin[a]++;
+        }
         lob_box_widen(&box, margin, w->whole.dims);
         LOB_TRY(lob_part_lay(s, &w->seeds, &w->drawn, &box, &w->whole, w->files.seeds));
         w->drawn = box;
