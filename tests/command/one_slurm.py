@@ -18,7 +18,8 @@ def free_port():
         return s.getsockname()[1]
 
 
-# One machine: no munge, no accounts, no cgroups; a job that is put back waits as long as credentials hold, 5 s.
+# One machine: no munge, no accounts, no cgroups; a job that is put back waits as long as credentials hold, 5 s. Jobs of
+# each Slurm count from 1, and PMIx refuses a step whose folder a killed one has left: so TmpFS is of this Slurm alone.
 CONF = """ClusterName=one
 SlurmctldHost=localhost(127.0.0.1)
 AuthType=auth/none
@@ -30,6 +31,7 @@ SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 StateSaveLocation={state}/state
 SlurmdSpoolDir={state}/spool
+TmpFS={state}
 SlurmctldPidFile={state}/ctld.pid
 SlurmdPidFile={state}/d.pid
 SlurmctldLogFile={state}/ctld.log
