@@ -2,7 +2,7 @@
 #include "tools/inout/parts.h"
 
 #include "io/format.h"
-#include "tools/session/watcher.h"
+#include "tools/report/report.h"
 #include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
 
@@ -54,7 +54,7 @@ static lob_status open_boxes(lob_session *s, lob_plane_input *in, const char *pa
     lob_read_options options = lob_session_read_options(s, frame);
     options.boxes = true;
     *in = (lob_plane_input){.path = path};
-    lob_watch_using(s, path, true, true);
+    lob_sums_begin(s, path, true, true);
     return lob_planes_open(&in->planes, &in->volume, path, &options, &in->info, &s->error);
 }
 
