@@ -299,6 +299,8 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
 {
     planes *const p = state;
     const int64_t *const shape = p->im.array.shape, high = p->im.array.piece[Z];
+    const lob_reading reading = {.path = p->path, .options = &p->options, .error = error};
+    if (!p->kept) LOB_TRY(allow(&p->im, high < shape[Z] ? high : shape[Z], &reading));
     for (int64_t at = z; at < z + n;) {
         const int64_t row = at / high, first = row * high;
         const int64_t have = shape[Z] - first < high ? shape[Z] - first : high;
@@ -339,7 +341,7 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
     lob_status st = open_image(&p->im, out, r);
     const int64_t *const shape = p->im.array.shape;
     const int64_t high = p->im.array.piece[Z] < shape[Z] ? p->im.array.piece[Z] : shape[Z];
-    if (st == LOB_OK) st = allow(&p->im, r->options->boxes ? 0 : high, r);
+    if (st == LOB_OK) st = allow(&p->im, 0, r); /* who reads boxes, or plans, holds no row */
     if (st == LOB_OK) {
         p->path = r->path;
         p->frame = out->frame;

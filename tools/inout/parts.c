@@ -2,7 +2,6 @@
 #include "tools/inout/parts.h"
 
 #include "io/format.h"
-#include "tools/report/report.h"
 #include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
 
@@ -49,15 +48,6 @@ void lob_part_ahead(lob_session *s, const char *path, int64_t frame)
 
 /* ---- reading a box ---- */
 
-static lob_status open_boxes(lob_session *s, lob_plane_input *in, const char *path, int64_t frame)
-{
-    lob_read_options options = lob_session_read_options(s, frame);
-    options.boxes = true;
-    *in = (lob_plane_input){.path = path};
-    lob_sums_begin(s, path, true, true);
-    return lob_planes_open(&in->planes, &in->volume, path, &options, &in->info, &s->error);
-}
-
 /* Of a volume that is open; the session holds its bytes. */
 static lob_status read_open(lob_session *s, lob_volume *out, lob_plane_input *in,
                             const lob_box *box)
@@ -84,7 +74,7 @@ lob_status lob_part_read(lob_session *s, lob_volume *out, const char *path, int6
 {
     lob_plane_input in;
     if (!reads_all(s, path, box)) {
-        LOB_TRY(open_boxes(s, &in, path, frame));
+        LOB_TRY(lob_session_open(s, &in, path, frame));
         const lob_status st = read_open(s, out, &in, box);
         lob_session_close(s, &in);
         return st;
@@ -194,7 +184,7 @@ lob_status lob_part_read_marked(lob_session *s, lob_volume *out, lob_box *at, co
 {
     lob_plane_input in;
     if (!reads_all(s, path, NULL) && lies_alike(s, path, image)) {
-        LOB_TRY(open_boxes(s, &in, path, LOB_FRAME_NONE));
+        LOB_TRY(lob_session_open(s, &in, path, LOB_FRAME_NONE));
         const lob_status st = read_marked(s, out, at, &in, image, labels);
         lob_session_close(s, &in);
         return st == LOB_OK && labels ? lob_grid_narrow(s, out, path) : st;

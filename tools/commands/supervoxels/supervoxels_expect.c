@@ -58,22 +58,27 @@ static lob_dims sides_of(const lob_supervoxels_work *w)
     return (lob_dims){d.nx, at_most(d.ny, rows / (double)nz), nz};
 }
 
-static lob_status read_sample(lob_session *s, sample *p, lob_slabs *slabs)
+static lob_status read_sample(lob_session *s, sample *p, const lob_slabs *slabs)
 {
-    const lob_dims d = p->image.dims;
-    const int64_t bytes = (int64_t)lob_type_of(p->image.type)->bytes;
-    const int64_t some = d.nx * d.ny, plane = d.nx * slabs->volume.dims.ny, skip = p->y * d.nx;
-    lob_slab slab;
-    LOB_TRY(lob_slabs_hold(s, slabs, 1));
-    for (int64_t z = 0; z < d.nz; z++) {
-        LOB_TRY(lob_slabs_read(s, slabs, &slab, p->z + z, 1));
-        for (int64_t c = 0; c < p->image.channels; c++)
-            memcpy((char *)p->image.data + (c * d.nz + z) * some * bytes,
-                   (const char *)slab.image.data + (c * plane + skip) * bytes,
-                   (size_t)(some * bytes));
-        if (slab.mask) memcpy(p->mask + z * some, slab.mask + skip, (size_t)some);
-    }
-    return lob_slabs_hold(s, slabs, 0);
+    const lob_volume *const image = &p->image, *const file = &slabs->file.volume;
+    const lob_box box = {
+        {0,              p->y,           p->z          },
+        {image->dims.nx, image->dims.ny, image->dims.nz}
+    };
+    const int64_t n = lob_voxels(image), each = n * (int64_t)lob_type_of(file->type)->bytes;
+    const int channel = slabs->channel > 0 ? slabs->channel : 0;
+    lob_volume mask = slabs->mask_file.volume;
+    unsigned char *const all = lob_session_array(s, each, (size_t)file->channels, slabs->path);
+    lob_status st = all ? lob_planes_get_box(slabs->file.planes, all, &box, &s->error) : LOB_ENOMEM;
+    if (st == LOB_OK) memcpy(image->data, all + channel * each, (size_t)(image->channels * each));
+    free(all);
+    if (st != LOB_OK || !slabs->mask) return st;
+    mask.data = lob_session_array(s, n, lob_type_of(mask.type)->bytes, slabs->mask);
+    st = mask.data ? lob_planes_get_box(slabs->mask_file.planes, mask.data, &box, &s->error)
+                   : LOB_ENOMEM;
+    if (st == LOB_OK) lob_grid_mask_bytes(p->mask, &mask, n);
+    free(mask.data);
+    return st;
 }
 
 /* Cut it, and count for the whole volume. What cannot be cut, as where nothing is data, tells
