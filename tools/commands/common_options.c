@@ -1,10 +1,10 @@
 /* The options of a session: the command's own, those that all have, and those that only print. */
-#include "tools/commands/bids/bids_path.h"
 #include "tools/commands/commands.h"
 
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
 #include "tools/session/session.h"
+#include "tools/session/watcher.h"
 #include "volumes/version.h"
 
 #include <stdlib.h>
@@ -69,7 +69,8 @@ void lob_options_common(lob_session *s)
     _Static_assert(LOB_COUNT(rows) < LOB_COUNT(s->common), "room for the common options");
     memcpy(s->common, rows, sizeof rows);
     size_t count = LOB_COUNT(rows);
-    count += lob_bids_option(&s->common[count], s);
+    for (const lob_watcher *const *w = s->watchers; *w; w++)
+        if ((*w)->option && (*w)->option(&s->common[count], s)) count++;
     s->table[1] = (lob_option_table){"Common options", s->common, count};
 }
 

@@ -1,7 +1,7 @@
 /* Reading inputs ahead, in threads of their own. */
 #include "tools/inout/volumes.h"
 
-#include "tools/report/report.h"
+#include "tools/session/watcher.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ void lob_session_ahead(lob_session *s, const char *path, int64_t frame)
         return;
     }
     s->ahead[free_at] = a;
-    lob_sums_begin(s, path, true, true);
+    lob_watch_using(s, path, true, true);
 }
 
 static int place_of(const lob_session *s, const char *path)

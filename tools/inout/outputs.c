@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "io/formats.h"
 #include "io/platform.h"
-#include "tools/report/report.h"
+#include "tools/session/watcher.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 
@@ -106,27 +106,11 @@ static bool is_replaceable_report(const char *path)
     return n == 0 || strcmp(text, start) == 0;
 }
 
-bool lob_output_makes_folder(const lob_session *s, const char *path)
-{
-    if (!s->renamed || strcmp(path, s->renamed) != 0) return false;
-    const char *const name = lob_name_in_path(path);
-    char *const folder = strndup(path, (size_t)(name - path));
-    const bool is_new = folder && !lob_is_there(folder);
-    free(folder);
-    return is_new;
-}
-
-lob_status lob_output_make_folder(lob_session *s, const char *path)
-{
-    if (!lob_output_makes_folder(s, path) || lob_make_folders(path)) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_ECREATE, path, "its folder cannot be made");
-}
-
 /* Check all of an output but its name that can be checked before the work. */
 static lob_status check_file(lob_session *s, const lob_option *row)
 {
     const char *const path = path_of(row);
-    if (lob_output_makes_folder(s, path)) return LOB_OK;
+    if (lob_watch_makes_folder(s, path)) return LOB_OK;
     if (is_volume(row) && lob_refers_to_scan(path) && !s->command->refers)
         return lob_fail_file_hint(&s->error, LOB_EARG, LOB_HINT_LIKE, path,
                                   "a DICOM SEG refers to the images of a scan");

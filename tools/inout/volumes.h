@@ -1,7 +1,7 @@
 /*
- * Volumes and other files that a command reads and writes: timed, counted against its memory, told
- * to the report. They are files, or, in a recipe, volumes in memory (lob_maker, at the end of this
- * header).
+ * Volumes and other files that a command reads and writes: timed, counted against its memory, shown
+ * to the watchers. They are files, or, in a recipe, volumes in memory (lob_maker, at
+ * the end of this header).
  */
 #ifndef LOB_INOUT_VOLUMES_H
 #define LOB_INOUT_VOLUMES_H
@@ -207,11 +207,6 @@ lob_make_fn lob_planes_finish;
  * Returns LOB_OK, LOB_EARG, LOB_EEXIST, LOB_ECREATE or LOB_ENOMEM.
  */
 lob_status lob_outputs_check(lob_session *s, bool *skip);
-
-/* Is the folder of this output, which --bids has named, going to be made? And make it, if so.
- * Returns LOB_OK or LOB_ECREATE. */
-bool lob_output_makes_folder(const lob_session *s, const char *path);
-lob_status lob_output_make_folder(lob_session *s, const char *path);
 
 /* Make room for one more output. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_session_reserve_output(lob_session *s);

@@ -1,8 +1,8 @@
-/* The JSON report of a session, and what it is told of files that are read and written. */
+/* The JSON report of a session, which watches what is read and written. */
 #ifndef LOB_REPORT_H
 #define LOB_REPORT_H
 
-#include "tools/session/session_state.h"
+#include "tools/session/watcher.h"
 #include "tools/text/json_text.h"
 
 /* The wall time of the command so far, and what of it no stage claims. */
@@ -12,35 +12,8 @@ typedef struct {
 
 lob_seconds lob_session_seconds(const lob_session *s);
 
-/*
- * List an input that was read: a volume, or, with volume and info NULL, something else.
- *
- *   name  in  its role, as "RECIPE"; NULL: the name of the option or operand that holds this path
- */
-void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
-                      const lob_file_info *info, const char *name);
-
-/* List an output that was written. volume is NULL when it is none. */
-void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
-
-/* An input that is no volume and was read by other means: list it, with its checksum. */
-void lob_session_describe(lob_session *s, const char *path, const char *name);
-
-/*
- * What --provenance puts into an output: the program's version; the command line, in a recipe that
- * of the recipe and the line; and each input read so far with its SHA-256. It says nothing of time,
- * place or device, so that the same command on the same files gives the same text. A repetition,
- * whose outputs have other names, takes the text that the report has.
- *
- *   text  out  malloc'ed; NULL where the output gets none
- *   path  in   of the output
- *
- * Returns LOB_OK or LOB_ENOMEM, with a message.
- */
-lob_status lob_provenance_of(lob_session *s, char **text, const char *path);
-
-/* Put the text, which may be NULL, into the report of the output that was written last. */
-void lob_report_provenance(lob_session *s, const char *text);
+/* Lists inputs and outputs with their checksums, and gives outputs the text of --provenance. */
+extern const lob_watcher lob_report_watcher;
 
 /* All options by name, with the values that they have. */
 cJSON *lob_report_options(const lob_session *s);

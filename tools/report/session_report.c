@@ -48,7 +48,8 @@ static cJSON *begin_entry(lob_session *s, const char *path, const char *name)
     return file;
 }
 
-void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
+/* Describe a file that was read. */
+static void add_input(lob_session *s, const lob_volume *volume, const char *path,
                       const lob_file_info *info, const char *name)
 {
     cJSON *const file = begin_entry(s, path, name);
@@ -64,13 +65,8 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
     lob_sums_belong(s, path, file);
 }
 
-void lob_session_describe(lob_session *s, const char *path, const char *name)
-{
-    lob_sums_begin(s, path, false, true);
-    lob_report_input(s, NULL, path, NULL, name);
-}
-
-void lob_report_output(lob_session *s, const lob_volume *volume, const char *path)
+/* Describe one that was written. */
+static void add_output(lob_session *s, const lob_volume *volume, const char *path)
 {
     cJSON *const file = begin_entry(s, path, NULL);
     if (volume) describe(file, volume);
@@ -128,7 +124,18 @@ static const char *past_text(const lob_session *s, const char *path)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(s->past_provenance, path));
 }
 
-lob_status lob_provenance_of(lob_session *s, char **text, const char *path)
+/*
+ * What --provenance puts into an output: the program's version; the command line, in a recipe that
+ * of the recipe and the line; and each input read so far with its SHA-256. It says nothing of time,
+ * place or device, so that the same command on the same files gives the same text. A repetition,
+ * whose outputs have other names, takes the text that the report has.
+ *
+ *   text  out  malloc'ed; NULL where the output gets none
+ *   path  in   of the output
+ *
+ * Returns LOB_OK or LOB_ENOMEM, with a message.
+ */
+static lob_status provenance_of(lob_session *s, char **text, const char *path)
 {
     const char *const past = past_text(s, path);
     *text = NULL;
@@ -137,11 +144,19 @@ lob_status lob_provenance_of(lob_session *s, char **text, const char *path)
     return *text ? LOB_OK : lob_session_no_memory(s, path);
 }
 
-void lob_report_provenance(lob_session *s, const char *text)
+/* Put the text, which may be NULL, into the report of the output that was written last. */
+static void report_provenance(lob_session *s, const char *text)
 {
     cJSON *const file = cJSON_GetArrayItem(s->outputs, cJSON_GetArraySize(s->outputs) - 1);
     if (text && file) cJSON_AddStringToObject(file, "provenance", text);
 }
+
+const lob_watcher lob_report_watcher = {.using = lob_sums_begin,
+                                        .has_read = add_input,
+                                        .written = add_output,
+                                        .comment = provenance_of,
+                                        .commented = report_provenance,
+                                        .forget = lob_sums_drop};
 
 /* The values of all steps of a row's name, in their order; true where it takes none. */
 static cJSON *step_values(const lob_option *row)

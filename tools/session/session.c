@@ -4,6 +4,7 @@
 #include "tools/platform/process.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
+#include "tools/session/watcher.h"
 #include "tools/text/path.h"
 #include "volumes/voxel_memory.h"
 
@@ -259,4 +260,10 @@ bool lob_session_is_stored(const lob_session *s, const char *path)
 bool lob_session_is_threaded(const lob_session *s)
 {
     return !s->host && !s->command->runs_others;
+}
+
+void lob_session_describe(lob_session *s, const char *path, const char *name)
+{
+    lob_watch_using(s, path, false, true);
+    lob_watch_has_read(s, NULL, path, NULL, name);
 }

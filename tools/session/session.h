@@ -58,6 +58,13 @@ int lob_session_devices(const lob_session *s);
  */
 lob_status lob_session_device_begin(lob_session *s, int64_t voxels);
 
+/*
+ * Describe an input that is no volume and was read by other means, with its checksum.
+ *
+ *   name  in  "RECIPE", its role; NULL: the name of the option or operand that holds this very path
+ */
+void lob_session_describe(lob_session *s, const char *path, const char *name);
+
 /* Is this path a volume in memory, of the recipe around? NULL is none. */
 bool lob_session_is_stored(const lob_session *s, const char *path);
 

@@ -27,8 +27,8 @@ static const lob_option *row_of(const lob_session *s, lob_option_kind kind,
     return NULL;
 }
 
-/* Also where a command only prints this time, for begin to refuse. */
-bool lob_bids_option(lob_option *row, lob_session *s)
+/* Of commands that write labels, also where one only prints this time, for begin to refuse. */
+static bool option(lob_option *row, lob_session *s)
 {
     bool can = false;
     for (size_t i = 0; i < s->table[0].count; i++)
@@ -78,9 +78,25 @@ static lob_status name_labels(lob_session *s, const lob_option *out)
                : lob_fail_file(&s->error, LOB_ECREATE, s->renamed, "its folder cannot be made");
 }
 
+static bool makes_folder(const lob_session *s, const char *path)
+{
+    if (!s->renamed || strcmp(path, s->renamed) != 0) return false;
+    const char *const name = lob_name_in_path(path);
+    char *const folder = strndup(path, (size_t)(name - path));
+    const bool is_new = folder && !lob_is_there(folder);
+    free(folder);
+    return is_new;
+}
+
+static lob_status writing(lob_session *s, const char *path)
+{
+    if (!makes_folder(s, path) || lob_make_folders(path)) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_ECREATE, path, "its folder cannot be made");
+}
+
 static const char *const beside[] = {".json", ".tsv"};
 
-lob_status lob_bids_begin(lob_session *s)
+static lob_status begin(lob_session *s)
 {
     if (!s->extra) return LOB_OK;
     const lob_option *const out = row_of(s, LOB_OPT_OUTPUT, LOB_FILE_LABELS);
@@ -95,7 +111,7 @@ lob_status lob_bids_begin(lob_session *s)
                         "--bids: %s: labels are named *_dseg.nii.gz in BIDS; or name a folder, "
                         "with a / at its end",
                         path_of(out));
-    if (s->skip_existing || lob_output_makes_folder(s, path_of(out))) return LOB_OK;
+    if (s->skip_existing || makes_folder(s, path_of(out))) return LOB_OK;
     for (size_t i = 0; i < LOB_COUNT(beside); i++) {
         char *const path = lob_bids_beside(path_of(out), beside[i]);
         const lob_status st = path ? lob_output_check(path, s->force, &s->error)
@@ -249,7 +265,7 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
     return st;
 }
 
-lob_status lob_bids_end(lob_session *s)
+static lob_status end(lob_session *s)
 {
     if (!s->extra) return LOB_OK;
     s->extra_role = "bids";
@@ -268,3 +284,6 @@ lob_status lob_bids_end(lob_session *s)
     free(own);
     return st;
 }
+
+const lob_watcher lob_bids_watcher = {
+    .option = option, .begin = begin, .makes_folder = makes_folder, .writing = writing, .end = end};

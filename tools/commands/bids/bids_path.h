@@ -7,6 +7,7 @@
 #define LOB_BIDS_PATH_H
 
 #include "tools/session/session.h"
+#include "tools/session/watcher.h"
 #include "volumes/status.h"
 
 #include <stdbool.h>
@@ -61,12 +62,6 @@ const char *lob_bids_bare(const char *label);
  */
 lob_status lob_bids_manifest(lob_session *s, char **text, const lob_bids_search *search);
 
-/* The option --bids, which sets s->extra, of commands that write labels; false: not of this one. */
-bool lob_bids_option(lob_option *row, lob_session *s);
-
-/* With --bids: once options are parsed and outputs not yet checked, name the labels; once the work
- * has succeeded, write what lies beside them. */
-lob_status lob_bids_begin(lob_session *s);
-lob_status lob_bids_end(lob_session *s);
+extern const lob_watcher lob_bids_watcher;
 
 #endif

@@ -2,7 +2,6 @@
 #include "tools/commands/carry/atlas_files.h"
 #include "io/file.h"
 #include "io/platform.h"
-#include "tools/report/report.h"
 #include "tools/table/columns.h"
 #include "tools/text/text.h"
 #include "volumes/lists.h"

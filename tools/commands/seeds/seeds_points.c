@@ -1,6 +1,5 @@
 /* Points that become seeds: a ball around each. */
 #include "tools/commands/seeds/seeds_work.h"
-#include "tools/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
