@@ -150,22 +150,14 @@ def segment(
     """Clean masks from brush strokes: lines on a few slices, a label for each structure and one more
     for what is around them.
 
-    Parameters
-    ----------
-    image : napari.layers.Image
-        The scan.
-    strokes : napari.layers.Labels
-        Strokes on its grid, of 2 labels or more.
-    background : int
-        The label that stands for all else; 0: found from the strokes.
-    correct : napari.layers.Labels
-        An earlier result: only what is near to strokes that say otherwise is changed.
-    uncertain : bool
-        Also show where another label could have grown almost as cheaply.
-    suggest : int
-        Name so many slices on which another stroke would help most, in the layer's metadata.
-    device : str
-        Where to compute.
+    Args:
+        image: The scan.
+        strokes: Strokes on its grid, of 2 labels or more.
+        background: The label that stands for all else; 0: found from the strokes.
+        correct: An earlier result: only what is near to strokes that say otherwise is changed.
+        uncertain: Also show where another label could have grown almost as cheaply.
+        suggest: Name so many slices on which another stroke would help most, in the layer's metadata.
+        device: Where to compute.
     """
     seen = Seen(image)
     given = _given(background=background, suggest=suggest, previous=_voxels(correct))
@@ -190,24 +182,15 @@ def growcut(
 ) -> Any:
     """Grow labelled seeds over an image until every voxel has the label of its nearest seed.
 
-    Parameters
-    ----------
-    image : napari.layers.Image
-        The image.
-    seeds : napari.layers.Labels
-        Seeds on its grid.
-    rule : str
-        What a path costs; flood is the watershed from the seeds.
-    penalty : float
-        Image units that a unit of length costs, with rules distance, value and square.
-    farthest : float
-        Voxels farther than this from every seed stay 0; 0: no limit.
-    mask : napari.layers.Labels
-        Where it is 0 nothing grows.
-    strength : bool
-        Also show the strength with which each voxel was taken.
-    device : str
-        Where to compute.
+    Args:
+        image: The image.
+        seeds: Seeds on its grid.
+        rule: What a path costs; flood is the watershed from the seeds.
+        penalty: Image units that a unit of length costs, with rules distance, value and square.
+        farthest: Voxels farther than this from every seed stay 0; 0: no limit.
+        mask: Where it is 0 nothing grows.
+        strength: Also show the strength with which each voxel was taken.
+        device: Where to compute.
     """
     seen = Seen(image)
     given = _given(
@@ -340,19 +323,13 @@ def live(
 ) -> None:
     """Masks that follow the brush, in a layer of their own, until that layer is removed.
 
-    Parameters
-    ----------
-    image : napari.layers.Image
-        The image.
-    seeds : napari.layers.Labels
-        Labels on its grid, to be painted, erased and undone.
-    method : str
-        segment makes clean masks: after each stroke a preview, then the masks of *Segment from
-        strokes*. growcut only grows.
-    rule : str
-        What a path costs, of method growcut.
-    device : str
-        Where to compute.
+    Args:
+        image: The image.
+        seeds: Labels on its grid, to be painted, erased and undone.
+        method: segment makes clean masks: after each stroke a preview, then the masks of *Segment from
+            strokes*. growcut only grows.
+        rule: What a path costs, of method growcut.
+        device: Where to compute.
     """
     Follower(viewer, image, seeds, method, rule, device)
 
@@ -361,16 +338,11 @@ def live(
 def cells(image: "napari.layers.Image", size: float = 0.0, walls: bool = False, device: Device = "auto") -> Any:
     """A label for every cell or nucleus, without seeds.
 
-    Parameters
-    ----------
-    image : napari.layers.Image
-        The image.
-    size : float
-        Diameter of a usual cell; 0: estimated.
-    walls : bool
-        Cells are dark between bright walls, as membranes are stained.
-    device : str
-        Where to compute.
+    Args:
+        image: The image.
+        size: Diameter of a usual cell; 0: estimated.
+        walls: Cells are dark between bright walls, as membranes are stained.
+        device: Where to compute.
     """
     seen = Seen(image)
     given = _given(size=seen.length(size), walls=walls)
@@ -393,22 +365,14 @@ def supervoxels(
 ) -> Any:
     """Cut an image into small connected pieces of like intensity and size.
 
-    Parameters
-    ----------
-    image : napari.layers.Image
-        The image.
-    size : float
-        Side of a piece; 0: pieces decides.
-    pieces : int
-        How many pieces there shall be, where no size is given.
-    method : str
-        slico adapts its compactness.
-    compactness : float
-        Method slic: position against intensity; 0: the usual.
-    mask : napari.layers.Labels
-        Where it is 0 no piece is.
-    device : str
-        Where to compute.
+    Args:
+        image: The image.
+        size: Side of a piece; 0: pieces decides.
+        pieces: How many pieces there shall be, where no size is given.
+        method: slico adapts its compactness.
+        compactness: Method slic: position against intensity; 0: the usual.
+        mask: Where it is 0 no piece is.
+        device: Where to compute.
     """
     seen = Seen(image)
     length = seen.length(size)
@@ -428,20 +392,13 @@ def components(
 ) -> Any:
     """Number the connected pieces of an image, or of each label, the largest first.
 
-    Parameters
-    ----------
-    layer : napari.layers.Layer
-        An image, or labels.
-    above : float
-        Of an image: what is above this value is foreground.
-    smallest : int
-        Smaller pieces are taken out, in voxels.
-    largest : int
-        Keep so many, the largest; 0: all.
-    fill_holes : bool
-        Give holes inside a piece to it.
-    device : str
-        Where to compute.
+    Args:
+        layer: An image, or labels.
+        above: Of an image: what is above this value is foreground.
+        smallest: Smaller pieces are taken out, in voxels.
+        largest: Keep so many, the largest; 0: all.
+        fill_holes: Give holes inside a piece to it.
+        device: Where to compute.
     """
     seen = Seen(layer)
     foreground = {"equal": True} if type(layer).__name__ == "Labels" else {"above": above}
