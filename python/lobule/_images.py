@@ -14,7 +14,7 @@ from . import _abi
 from ._errors import InputError
 from ._grow import Neighbours, begin, neighbours_of
 from ._library import library
-from ._public import Options, Range, Size, Slices, did_you_mean, public
+from ._public import Options, Range, Size, Slices, chained, public, steps_of
 from ._volumes import (
     DTYPES,
     TYPES,
@@ -38,21 +38,6 @@ T = TypeVar("T")
 
 # ---- filters ----
 
-SIGMA, RADIUS, SWITCH, NONE = "sigma", "radius", "switch", "none"
-# step: (kind, what it holds for each axis)
-STEPS = {
-    "median": (_abi.LOB_FILTER_MEDIAN, RADIUS),
-    "gaussian": (_abi.LOB_FILTER_GAUSSIAN, SIGMA),
-    "box": (_abi.LOB_FILTER_BOX, RADIUS),
-    "denoise": (_abi.LOB_FILTER_DENOISE, SWITCH),
-    "gradient": (_abi.LOB_FILTER_GRADIENT, SIGMA),
-    "log": (_abi.LOB_FILTER_LAPLACIAN, SIGMA),
-    "window": (_abi.LOB_FILTER_CLAMP, NONE),
-    "scale": (_abi.LOB_FILTER_SCALE, NONE),
-    "gray": (_abi.LOB_FILTER_GRAY, NONE),
-    "desaturate": (_abi.LOB_FILTER_DESATURATE, NONE),
-    "cast": (_abi.LOB_FILTER_CAST, NONE),
-}
 Edge = _abi.lob_edge_word
 PerAxis = Union[Size, Sequence[Size]]
 
@@ -78,9 +63,14 @@ class FilterSteps(Options, total=False):
     cast: DTypeLike
 
 
-def _along(extent: str, value: Any, of: Any, across: int) -> list[float]:
-    """Sigma or radius in voxels along x, y, z; 0 leaves an axis out."""
-    usual = "vox" if extent == RADIUS else "mm"
+STEPS = steps_of(FilterSteps)
+SIGMAS, RADII = ("gaussian", "gradient", "log"), ("median", "box")  # what these hold for each axis
+KINDS = {"log": "laplacian", "window": "clamp"}  # in the library's words, where these are others
+
+
+def _along(whole: bool, value: Any, of: Any, across: int) -> list[float]:
+    """Sigma or radius, whole voxels, along x, y, z; 0 leaves an axis out."""
+    usual = "vox" if whole else "mm"
     each = list(value) if np.ndim(value) == 1 else [value] * of.ndim
     if len(each) != of.ndim:
         raise InputError(f"{value!r} is not one length, nor one for each of {of.ndim} axes")
@@ -93,10 +83,10 @@ def _along(extent: str, value: Any, of: Any, across: int) -> list[float]:
             out.append(0.0)
             continue
         number, unit = sized(each[a], usual)
-        if extent == RADIUS and unit == "vox" and number != math.floor(number):
+        if whole and unit == "vox" and number != math.floor(number):
             raise InputError(f"a radius of {number:g} is no whole number of voxels")
         voxels = number / (1.0 if unit == "vox" else mm)
-        out.append(math.floor(voxels + 1e-3) if extent == RADIUS else voxels)  # headers round spacings
+        out.append(math.floor(voxels + 1e-3) if whole else voxels)  # headers round spacings
     return out
 
 
@@ -110,14 +100,11 @@ def _window(step: _abi.lob_filter_step, value: Any) -> None:
 
 
 def _step(name: str, value: Any, of: Any, across: int) -> _abi.lob_filter_step:
-    if name not in STEPS:
-        raise TypeError(f"{name!r} is no filter; there are {', '.join(STEPS)}{did_you_mean(name, STEPS)}")
-    kind, extent = STEPS[name]
-    step = _abi.lob_filter_step(kind)
-    if extent in (SIGMA, RADIUS):
-        step.along[:] = _along(extent, value, of, across)
+    step = _abi.lob_filter_step(choice("step", KINDS.get(name, name), _abi.lob_filter_kind_word))
+    if name in (*SIGMAS, *RADII):
+        step.along[:] = _along(name in RADII, value, of, across)
     elif name == "denoise":
-        step.along[:] = _along(SIGMA, ["1vox"] * of.ndim, of, across)
+        step.along[:] = _along(False, ["1vox"] * of.ndim, of, across)
         step.noise = 0.0 if value in (True, None, "auto") else float(value)
     elif name == "window":
         _window(step, value)
@@ -128,19 +115,6 @@ def _step(name: str, value: Any, of: Any, across: int) -> _abi.lob_filter_step:
     elif name == "cast":
         step.type = TYPES.get(np.dtype(value), -1)
     return step
-
-
-def _filter_steps(steps: Any, named: dict[str, Any], of: Any, across: int) -> Any:
-    """The chain as the library's array: first `steps`, then what was named, in order."""
-    chain = [_step(name, value, of, across) for name, value in [*steps, *named.items()]]
-    if not chain:
-        raise InputError("no step is given; say what to do, as median=1 or gaussian=2")
-    return (_abi.lob_filter_step * len(chain))(*chain)
-
-
-def filter_options(edge: Edge | tuple[Edge, float], exact: bool) -> _abi.lob_filter_options:
-    word, value = (edge, 0.0) if isinstance(edge, str) else edge
-    return _abi.lob_filter_options(choice("edge", word, Edge), value, exact)
 
 
 @public
@@ -176,10 +150,12 @@ def filter(
     Returns an image of the same kind: median and window keep the type, cast sets it, the others
     give float32.
     """
-    chain = {name: value for name, value in named.items() if name in STEPS}
-    chosen = filter_options(edge, exact)
-    call, of = begin(image, {name: value for name, value in named.items() if name not in STEPS}, gpu=True)
-    row = _filter_steps(steps, chain, of, slice_axis(slices, of))
+    chain, options = chained(steps, named, STEPS, "filter", "median=1 or gaussian=2")
+    word, value = (edge, 0.0) if isinstance(edge, str) else edge
+    chosen = _abi.lob_filter_options(choice("edge", word, Edge), value, exact)
+    call, of = begin(image, options, gpu=True)
+    across = slice_axis(slices, of)
+    row = (_abi.lob_filter_step * len(chain))(*(_step(name, value, of, across) for name, value in chain))
     covered = of.mask(mask)
     seen = of.described()
     given = _abi.lob_filter_input(pointer(seen), covered.address, row, len(row), of.place)

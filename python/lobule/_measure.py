@@ -14,7 +14,7 @@ from . import _abi
 from ._errors import InputError
 from ._grow import Neighbours, begin, neighbours_of
 from ._library import Call, check, free, library
-from ._public import CommandOptions, Options, Size, Slices, did_you_mean, public
+from ._public import CommandOptions, Options, Size, Slices, chained, public, steps_of
 from ._volumes import (
     DTYPES,
     TYPES,
@@ -43,27 +43,6 @@ T = TypeVar("T")
 
 # ---- steps ----
 
-COUNT, EXTENT, LENGTH, RADIUS, NOTHING = range(5)
-STEPS = {
-    "keep": (_abi.LOB_LABELS_RECODE, None),
-    "drop": (_abi.LOB_LABELS_RECODE, None),
-    "map": (_abi.LOB_LABELS_RECODE, None),
-    "merge": (_abi.LOB_LABELS_RECODE, None),
-    "largest": (_abi.LOB_LABELS_LARGEST, COUNT),
-    "min_size": (_abi.LOB_LABELS_MIN_SIZE, EXTENT),
-    "fill_holes": (_abi.LOB_LABELS_FILL_HOLES, NOTHING),
-    "erode": (_abi.LOB_LABELS_ERODE, LENGTH),
-    "dilate": (_abi.LOB_LABELS_DILATE, LENGTH),
-    "expand": (_abi.LOB_LABELS_DILATE, LENGTH),
-    "open": (_abi.LOB_LABELS_OPEN, LENGTH),
-    "close": (_abi.LOB_LABELS_CLOSE, LENGTH),
-    "smooth": (_abi.LOB_LABELS_SMOOTH, LENGTH),
-    "median": (_abi.LOB_LABELS_MEDIAN, RADIUS),
-    "boundary": (_abi.LOB_LABELS_BOUNDARY, NOTHING),
-    "slips": (_abi.LOB_LABELS_SLIPS, NOTHING),
-    "sequential": (_abi.LOB_LABELS_SEQUENTIAL, NOTHING),
-    "split": (_abi.LOB_LABELS_SPLIT, NOTHING),
-}
 Labelled = Union[int, Sequence[int]]
 
 
@@ -88,6 +67,11 @@ class LabelSteps(Options, total=False):
     split: Literal[True]
 
 
+STEPS = steps_of(LabelSteps)
+SWITCHES = ("fill_holes", "boundary", "slips", "sequential", "split")  # steps that take nothing
+KINDS = {"expand": "dilate", **dict.fromkeys(("keep", "drop", "map", "merge"), "recode")}  # in the library's words
+
+
 def _pairs(name: str, value: Any) -> dict[int, int]:
     """What each label becomes; LOB_LABELS_SAME: it stays."""
     if name in ("keep", "drop"):
@@ -107,28 +91,17 @@ def _recode(step: _abi.lob_labels_step, name: str, value: Any) -> Any:
 
 
 def _step(name: str, value: Any, of: Any, kept: list[Any]) -> _abi.lob_labels_step:
-    if name not in STEPS:
-        raise TypeError(f"{name!r} is no step of labels; there are {', '.join(STEPS)}{did_you_mean(name, STEPS)}")
-    kind, takes = STEPS[name]
-    step = _abi.lob_labels_step(kind)
-    if takes is None:
+    step = _abi.lob_labels_step(choice("step", KINDS.get(name, name), _abi.lob_labels_kind_word))
+    if step.kind == _abi.LOB_LABELS_RECODE:
         kept.append(_recode(step, name, value))
-    elif takes == COUNT:
+    elif name == "largest":
         step.count = value
-    elif takes == EXTENT:
+    elif name == "min_size":
         step.count = max(1, math.ceil(voxels_of(value, of) * (1 - 1e-6)))
-    elif takes in (LENGTH, RADIUS):
-        step.length, unit = sized(value, "vox" if takes == RADIUS else "mm")
+    elif name not in SWITCHES:
+        step.length, unit = sized(value, "vox" if name == "median" else "mm")
         step.voxels = unit == "vox"
     return step
-
-
-def label_steps(steps: Any, named: dict[str, Any], of: Any, kept: list[Any]) -> Any:
-    """The chain as the library's array; `kept` holds what it points to."""
-    chain = [_step(name, value, of, kept) for name, value in [*steps, *named.items()]]
-    if not chain:
-        raise InputError("no step is given; say what to do, as largest=1 or smooth=1")
-    return (_abi.lob_labels_step * len(chain))(*chain)
 
 
 @public
@@ -163,10 +136,10 @@ def labels(
 
     Returns labels of the same kind.
     """
-    chain = {name: value for name, value in named.items() if name in STEPS}
-    call, of = begin(volume, {name: value for name, value in named.items() if name not in STEPS}, gpu=True)
-    kept: list[Any] = []
-    row = label_steps(steps, chain, of, kept)
+    chain, options = chained(steps, named, STEPS, "step of labels", "largest=1 or smooth=1")
+    call, of = begin(volume, options, gpu=True)
+    kept: list[Any] = []  # what the steps point to
+    row = (_abi.lob_labels_step * len(chain))(*(_step(name, value, of, kept) for name, value in chain))
     came = of.labels(of, "labels")
     covered = of.mask(mask)
     across = slice_axis(slices, of)

@@ -79,6 +79,24 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def steps_of(typed: Any) -> list[str]:
+    """The steps that a TypedDict names beside Options."""
+    return [name for name in typed.__annotations__ if name not in Options.__annotations__]
+
+
+def chained(
+    steps: Iterable[tuple[str, Any]], named: Any, known: list[str], what: str, example: str
+) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
+    """The steps of a call in their order, and what else it names."""
+    chain = [*steps, *((name, value) for name, value in named.items() if name in known)]
+    for name, _ in chain:
+        if name not in known:
+            raise TypeError(f"{name!r} is no {what}; there are {', '.join(known)}{did_you_mean(name, known)}")
+    if not chain:
+        raise InputError(f"no step is given; say what to do, as {example}")
+    return chain, {name: value for name, value in named.items() if name not in known}
+
+
 def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, str]:
     """What **options takes, which is typed as Unpack[a TypedDict]: names and their types."""
     for parameter in parameters:
