@@ -182,41 +182,33 @@ static void take_value(parser *p)
 
 /* ---- words ---- */
 
-static void take_single_quotes(parser *p)
+/* Up to the same quote; in double ones a backslash, a value and a '$' mean something. */
+static void take_quotes(parser *p)
 {
+    const char quote = peek(p, 0);
+    const bool is_double = quote == '"';
     p->at++;
-    while (p->status == LOB_OK && peek(p, 0) != '\'' && p->at < p->size && !line_end(p, 0))
-        put(p, peek(p, 0));
-    if (p->status == LOB_OK && peek(p, 0) != '\'')
-        refuse(p, "a single quote is not closed", "close it in the line in which it begins");
-    p->at++;
-}
-
-static void take_double_quotes(parser *p)
-{
-    p->at++;
-    while (p->status == LOB_OK && peek(p, 0) != '"' && p->at < p->size) {
-        const size_t joined = peek(p, 0) == '\\' ? line_end(p, 1) : 0;
+    while (p->status == LOB_OK && peek(p, 0) != quote && p->at < p->size && !line_end(p, 0)) {
+        const char c = is_double ? peek(p, 0) : '\0';
+        const size_t joined = c == '\\' ? line_end(p, 1) : 0;
         if (joined) {
             next_line(p, 1 + joined);
-            continue;
-        }
-        if (line_end(p, 0)) break;
-        if (peek(p, 0) == '\\' && peek(p, 1) != '\0' && strchr("$`\"\\", peek(p, 1))) {
+        } else if (c == '\\' && peek(p, 1) != '\0' && strchr("$`\"\\", peek(p, 1))) {
             p->at++;
             put(p, peek(p, 0));
-        } else if (peek(p, 0) == '{') {
+        } else if (c == '{') {
             p->at++;
             take_value(p);
-        } else if (peek(p, 0) == '$' || peek(p, 0) == '`') {
+        } else if (c == '$' || c == '`') {
             refuse(p, "'$' or '`' in double quotes means something to a shell, and nothing here",
                    "put it in single quotes, or give a value as {name}");
         } else {
             put(p, peek(p, 0));
         }
     }
-    if (p->status == LOB_OK && peek(p, 0) != '"')
-        refuse(p, "a double quote is not closed", "close it in the line in which it begins");
+    if (p->status == LOB_OK && peek(p, 0) != quote)
+        refuse(p, is_double ? "a double quote is not closed" : "a single quote is not closed",
+               "close it in the line in which it begins");
     p->at++;
 }
 
@@ -249,10 +241,8 @@ static void take_word(parser *p)
         if (is_blank(c) || line_end(p, 0)) break;
         if (c == '\\')
             take_backslash(p);
-        else if (c == '\'')
-            take_single_quotes(p);
-        else if (c == '"')
-            take_double_quotes(p);
+        else if (c == '\'' || c == '"')
+            take_quotes(p);
         else if (c == '{')
             p->at++, take_value(p);
         else if (c != '\0' && (strchr("|&;<>()$`*?[", c) || (c == '~' && first)))
