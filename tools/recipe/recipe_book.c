@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "tools/platform/process.h"
+#include "tools/text/path.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>
@@ -13,53 +14,40 @@ static const char suffix[] = ".recipe";
 
 /* ---- folders ---- */
 
-enum { MAX_FOLDERS = 32 };
-
-/* The folders that are searched, in their order, malloc'ed. */
-typedef struct {
-    char *path[MAX_FOLDERS];
-    int count;
-} folders;
-
-static void free_folders(folders *f)
-{
-    for (int i = 0; i < f->count; i++) free(f->path[i]);
-    f->count = 0;
-}
-
 /* Take over a path; NULL, for want of memory, is left out. */
-static void add_folder(folders *f, char *path)
+static void add_path(lob_found *to, char *path)
 {
-    if (path && f->count < MAX_FOLDERS)
-        f->path[f->count++] = path;
+    if (path && lob_grow(&to->paths, (int64_t)to->count, sizeof *to->paths))
+        to->paths[to->count++] = path;
     else
         free(path);
 }
 
 /* What was installed with the program: LOBULE_SHARE is the way from its folder to share/. */
-static void add_installed(folders *f)
+static void add_installed(lob_found *f)
 {
     char *const program = lob_process_file();
     if (!program) return;
     *(char *)lob_name_in_path(program) = '\0';
     char *const way = lob_printed("%s/%s", program, LOBULE_SHARE "/lobule/recipes");
-    if (way) add_folder(f, lob_real_path(way)); /* messages name it */
+    if (way) add_path(f, lob_real_path(way)); /* messages name it */
     free(way);
     free(program);
 }
 
-static void find_folders(folders *f)
+/* The folders that are searched, in their order. */
+static void find_folders(lob_found *f)
 {
-    *f = (folders){.count = 0};
+    *f = (lob_found){NULL};
     char *const own = lob_environment("LOBULE_RECIPES");
     for (const char *at = own; at && *at;) {
         const size_t n = strcspn(at, (const char[2]){lob_list_mark});
-        if (n > 0) add_folder(f, strndup(at, n));
+        if (n > 0) add_path(f, strndup(at, n));
         at += n + (at[n] == lob_list_mark);
     }
     free(own);
     char *const data = lob_user_data();
-    if (data) add_folder(f, lob_printed("%s/lobule/recipes", data));
+    if (data) add_path(f, lob_printed("%s/lobule/recipes", data));
     free(data);
     add_installed(f);
 }
@@ -68,12 +56,12 @@ static void find_folders(folders *f)
 
 char *lob_recipe_folder(void)
 {
-    folders all;
+    lob_found all;
     char *found = NULL;
     find_folders(&all);
-    for (int i = 0; i < all.count && !found; i++)
-        if (lob_is_folder(all.path[i])) found = strdup(all.path[i]);
-    free_folders(&all);
+    for (size_t i = 0; i < all.count && !found; i++)
+        if (lob_is_folder(all.paths[i])) found = strdup(all.paths[i]);
+    lob_found_free(&all);
     return found;
 }
 
@@ -84,15 +72,15 @@ lob_status lob_recipe_find(char **path, const char *name, lob_error *error)
         *path = strdup(name);
         return *path ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
     }
-    folders f;
+    lob_found f;
     find_folders(&f);
-    for (int i = 0; i < f.count && !*path; i++) {
-        *path = lob_printed("%s/%s%s", f.path[i], name, suffix);
+    for (size_t i = 0; i < f.count && !*path; i++) {
+        *path = lob_printed("%s/%s%s", f.paths[i], name, suffix);
         if (*path && lob_is_file(*path)) break;
         free(*path);
         *path = NULL;
     }
-    free_folders(&f);
+    lob_found_free(&f);
     if (*path) return LOB_OK;
     return lob_fail(error, LOB_ENOINPUT,
                     "%s: no such recipe, neither a file nor installed; `lobule run --list` names "
@@ -113,52 +101,21 @@ lob_status lob_recipe_read(lob_recipe *out, const char *path, lob_error *error)
 
 /* ---- all of them ---- */
 
-typedef struct {
-    char *name, *folder;
-} entry;
-
-typedef struct {
-    entry *rows;
-    int count;
-} entries;
-
-/* Add NAME of NAME.recipe, unless a folder before has it. */
-static bool add_entry(entries *e, const char *file, char *folder)
-{
-    const size_t length = strlen(file), end = sizeof suffix - 1;
-    if (length <= end || strcmp(file + length - end, suffix) != 0 || file[0] == '.') return true;
-    for (int i = 0; i < e->count; i++)
-        if (strncmp(e->rows[i].name, file, length - end) == 0 && !e->rows[i].name[length - end])
-            return true;
-    if (!lob_grow(&e->rows, e->count, sizeof *e->rows)) return false;
-    char *const name = strndup(file, length - end);
-    if (name) e->rows[e->count++] = (entry){name, folder};
-    return name != NULL;
-}
-
-static bool add_folder_entries(entries *e, char *folder)
-{
-    bool ok = true;
-    lob_entries *const open = lob_entries_open(folder);
-    for (const char *name; open && ok && (name = lob_entries_next(open));)
-        ok = add_entry(e, name, folder);
-    lob_entries_close(open);
-    return ok;
-}
-
-/* Name and summary, then how it is called. */
-static void print_entry(FILE *to, const entry *e)
+/* Name and summary, then how it is called; stem: its path without the suffix. */
+static void print_recipe(FILE *to, const char *stem)
 {
     lob_recipe recipe;
     lob_error error = {.text = ""};
-    char *const path = lob_printed("%s/%s%s", e->folder, e->name, suffix);
-    if (!path || lob_recipe_read(&recipe, path, &error) != LOB_OK) {
+    const char *const name = lob_name_in_path(stem);
+    char *const path = lob_printed("%s%s", stem, suffix);
+    const bool is_read = path && lob_recipe_read(&recipe, path, &error) == LOB_OK;
+    free(path);
+    if (!is_read) {
         char line[LOB_ERROR_LINE];
-        fprintf(to, "%s: cannot be used: %s\n", e->name, lob_error_line(line, sizeof line, &error));
-        free(path);
+        fprintf(to, "%s: cannot be used: %s\n", name, lob_error_line(line, sizeof line, &error));
         return;
     }
-    fprintf(to, "%s: %s\n    lobule run %s", e->name, recipe.summary, e->name);
+    fprintf(to, "%s: %s\n    lobule run %s", name, recipe.summary, name);
     for (int i = 0; i < recipe.value_count; i++) {
         const lob_recipe_value *const v = &recipe.values[i];
         if (v->initial)
@@ -168,22 +125,42 @@ static void print_entry(FILE *to, const entry *e)
     }
     fputc('\n', to);
     lob_recipe_free(&recipe);
-    free(path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(lob_name_in_path(*(char *const *)a), lob_name_in_path(*(char *const *)b));
+}
+
+/* Add the recipes of a folder, but those of a name that is there, without the suffix. */
+static void find_recipes(lob_found *all, const char *folder)
+{
+    lob_found own = {NULL};
+    char *const plain = lob_path_as_pattern(folder);
+    char *const pattern = plain ? lob_printed("%s/*%s", plain, suffix) : NULL;
+    const size_t before = all->count;
+    if (pattern) lob_find_paths(&own, pattern);
+    for (size_t i = 0; i < own.count; i++) {
+        size_t k = 0;
+        own.paths[i][strlen(own.paths[i]) - (sizeof suffix - 1)] = '\0';
+        while (k < before && by_name(&all->paths[k], &own.paths[i]) != 0) k++;
+        if (k == before) add_path(all, strdup(own.paths[i]));
+    }
+    all->no_memory = all->no_memory || own.no_memory || !pattern;
+    lob_found_free(&own);
+    free(pattern);
+    free(plain);
 }
 
 lob_status lob_recipe_list(FILE *to, lob_error *error)
 {
-    folders f;
-    entries e = {NULL, 0};
-    bool ok = true;
-    find_folders(&f);
-    for (int i = 0; i < f.count && ok; i++) ok = add_folder_entries(&e, f.path[i]);
-    if (ok && e.count > 0) qsort(e.rows, (size_t)e.count, sizeof *e.rows, lob_by_text);
-    for (int i = 0; i < e.count; i++) {
-        if (ok) print_entry(to, &e.rows[i]);
-        free(e.rows[i].name);
-    }
-    free(e.rows);
-    free_folders(&f);
-    return ok ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
+    lob_found folders, all = {NULL};
+    find_folders(&folders);
+    for (size_t i = 0; i < folders.count; i++) find_recipes(&all, folders.paths[i]);
+    if (all.count > 0) qsort(all.paths, all.count, sizeof *all.paths, by_name);
+    for (size_t i = 0; i < all.count && !all.no_memory; i++) print_recipe(to, all.paths[i]);
+    const bool memory = !all.no_memory;
+    lob_found_free(&all);
+    lob_found_free(&folders);
+    return memory ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
