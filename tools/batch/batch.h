@@ -63,7 +63,7 @@ typedef struct {
     double synced_s; /* when the file was brought to the disk last */
 } lob_batch_log;
 
-/* ---- devices: batch_pool.c ---- */
+/* ---- devices: batch_pool.c, batch_lease.c ---- */
 
 /*
  * What the scans share: GPUs, each leased for as long as the pool is open, and the CPU. A GPU with
@@ -89,18 +89,15 @@ typedef struct {
 } lob_pool;
 
 /*
- * Open devices. GPUs that other processes have leased are left to them; where one is wanted and all
- * are leased, this waits until one is not, or wait, called a few times a second, returns false.
- *
- *   backend, index  in  as --device says: "auto" is one GPU, or the CPU where there is none; "all"
- *                       all GPUs that are free and the CPU; index may be LOB_ALL_DEVICES
- *   lanes           in  scans that the CPU computes side by side
+ * Open the devices of a batch's --device: "auto" is one GPU, or the CPU where there is none; "all"
+ * all GPUs that are free and the CPU; the index may be LOB_ALL_DEVICES. GPUs that other processes
+ * have leased are left to them; where one is wanted and all are leased, this waits until one is
+ * not, or the session is stopped. On the CPU as many scans go side by side as it has threads.
  *
  * Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY (gave up, or another program holds the GPU for itself),
  * LOB_ENOMEM or LOB_EIO (no lock can be made).
  */
-lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lanes,
-                         bool (*wait)(void *user), void *user, lob_error *error);
+lob_status lob_pool_open(lob_pool *pool, lob_session *s);
 
 /* Close all devices and end the leases. */
 void lob_pool_close(lob_pool *pool);
@@ -189,9 +186,6 @@ lob_status lob_batch_check_usage(lob_batch *b);
  * two that write a file the first without another conflict gets it. Returns LOB_OK, LOB_ECANCEL or
  * LOB_ENOMEM. */
 lob_status lob_batch_claim(lob_batch *b);
-
-/* Has a line of the job before this one made the file? */
-bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 
 /* ---- shards: batch_shard.c ---- */
 

@@ -1,8 +1,7 @@
-/* The devices of a batch: leasing, opening, choosing, sharing. */
+/* The devices of a batch: opening, choosing, sharing. */
 #include "tools/batch/batch.h"
 #include "tools/platform/process.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,33 +10,6 @@
  * of them holds memory of its own there. */
 enum { GPU_HANDLES = 8 };
 static const int64_t HANDLE_BYTES = (int64_t)16 << 30;
-
-/* ---- leases: locks on files, which end with the process that holds them ---- */
-
-lob_status lob_lease_take(int *lease, const char *identity, lob_error *error)
-{
-    char path[4096];
-    char *const own = lob_environment("LOBULE_LEASES");
-    *lease = -1;
-    /* Without one's own, a folder that all users of the machine may write to. */
-    snprintf(path, sizeof path, "%s/lobule-%s.lock", own ? own : lob_lock_root(), identity);
-    free(own);
-    const int fd = lob_open_to_lock(path);
-    if (fd < 0)
-        return lob_fail(error, LOB_EIO,
-                        "%s: the lock of a device cannot be opened: %s; name a folder for it in "
-                        "LOBULE_LEASES",
-                        path, ERRNO_TEXT(errno));
-    if (lob_fd_lock(fd) == 0) {
-        *lease = fd;
-        return LOB_OK;
-    }
-    const int reason = errno;
-    lob_fd_close(fd);
-    if (reason == EWOULDBLOCK)
-        return lob_fail(error, LOB_EBUSY, "%s: another batch computes on this device", path);
-    return lob_fail(error, LOB_EIO, "%s: cannot be locked: %s", path, ERRNO_TEXT(reason));
-}
 
 /* ---- opening ---- */
 
@@ -102,23 +74,24 @@ static lob_status open_gpus(lob_pool *pool, const char *backend, int index, lob_
     return pool->count > 0 ? LOB_OK : worst;
 }
 
-lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lanes,
-                         bool (*wait)(void *user), void *user, lob_error *error)
+lob_status lob_pool_open(lob_pool *pool, lob_session *s)
 {
+    const char *const backend = s->device.backend;
     const bool any = strcmp(backend, "auto") == 0, all = strcmp(backend, "all") == 0;
     lob_error reason = {.text = "there is no other"};
     lob_status st = LOB_OK;
     *pool = (lob_pool){
         .devices = calloc((size_t)lob_device_count() * GPU_HANDLES + 1, sizeof *pool->devices)};
-    if (!pool->devices) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    if (!pool->devices) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     pthread_mutex_init(&pool->lock, NULL);
     const bool gpus = strcmp(backend, lob_backends[0]->name) != 0 && lob_backends[1];
     if (gpus) {
         /* with the CPU at hand nobody waits for a GPU */
-        while ((st = open_gpus(pool, backend, index, &reason)) == LOB_EBUSY && !all && wait(user))
+        while ((st = open_gpus(pool, backend, s->device.index, &reason)) == LOB_EBUSY && !all &&
+               lob_session_cancelled(s) == LOB_OK)
             lob_pause(200);
         if (st != LOB_OK && !all && (!any || st == LOB_EBUSY)) {
-            *error = reason;
+            s->error = reason;
             lob_pool_close(pool);
             return st;
         }
@@ -129,7 +102,7 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
             snprintf(why, sizeof why, "all: beside GPUs");
         else if (any || all)
             snprintf(why, sizeof why, "auto: %.350s", reason.text);
-        add_device(pool, NULL, lob_backends[0]->name, -1, lanes, why);
+        add_device(pool, NULL, lob_backends[0]->name, -1, s->context.threads, why);
     }
     return LOB_OK;
 }

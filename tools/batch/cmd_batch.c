@@ -107,11 +107,6 @@ static lob_status prepare(lob_batch *b)
 
 /* ---- the work ---- */
 
-static bool keep_waiting(void *user)
-{
-    return lob_session_cancelled(user) == LOB_OK;
-}
-
 /*
  * How many scans at a time: one a core, each with one thread, which takes least time for small and
  * middling scans; one more, while which others wait for the disk; and one more for each GPU, while
@@ -155,8 +150,7 @@ static lob_status do_scans(lob_batch *b)
     /* before opening GPUs starts threads: what these have allocated from would serve scans too, and
      * gives large blocks back to the system whatever it is told */
     if (s->max_memory == 0) lob_process_keep_memory();
-    LOB_TRY(lob_pool_open(&b->pool, s->device.backend, s->device.index, s->context.threads,
-                          keep_waiting, s, &s->error));
+    LOB_TRY(lob_pool_open(&b->pool, s));
     LOB_TRY(lob_batch_log_open(b));
     /* now nobody else is at work in the folder, and what is there may be replaced */
     LOB_TRY(lob_batch_save(&b->recipe_text, b->folder, LOB_BATCH_RECIPE_FILE, &s->error));
