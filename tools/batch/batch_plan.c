@@ -216,16 +216,6 @@ lob_status lob_batch_plan(lob_batch *b, const lob_columns *columns)
 
 /* ---- who writes and who reads a file ---- */
 
-bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path)
-{
-    for (int i = 0; i < line; i++)
-        for (int f = 0; f < job->lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &job->lines[i].line.files[f];
-            if (file->is_output && strcmp(file->path, path) == 0) return true;
-        }
-    return false;
-}
-
 /* A file that a scan writes. */
 typedef struct {
     lob_file_use *use;
@@ -261,9 +251,9 @@ static bool note_file(claims *to, int64_t number, const lob_line_file *file)
 static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++)
-        for (int f = 0; f < job->lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &job->lines[i].line.files[f];
-            const bool made = !file->is_output && lob_batch_is_made(job, i, file->path);
+        for (int f = 0; f < job->lines[i].file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].files[f];
+            const bool made = !file->is_output && lob_recipe_job_maker(job, 0, file->path) < i;
             if (lob_line_file_is_on_disk(file) && !made && !note_file(to, number, file))
                 return false;
         }
@@ -274,8 +264,8 @@ static bool note_files(claims *to, int64_t number, const lob_recipe_job *job)
 static void make_folders(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++)
-        for (int f = 0; f < job->lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &job->lines[i].line.files[f];
+        for (int f = 0; f < job->lines[i].file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].files[f];
             if (file->is_output && lob_line_file_is_on_disk(file) && !lob_path_in_store(file->path))
                 lob_make_folders(file->path);
         }

@@ -219,10 +219,10 @@ static lob_status add_named(scan *a, bool outputs)
 {
     lob_status st = LOB_OK;
     for (int i = 0; i < a->job.line_count; i++)
-        for (int f = 0; f < a->job.lines[i].line.file_count && st == LOB_OK; f++) {
-            const lob_line_file *const file = &a->job.lines[i].line.files[f];
+        for (int f = 0; f < a->job.lines[i].file_count && st == LOB_OK; f++) {
+            const lob_line_file *const file = &a->job.lines[i].files[f];
             if (file->is_output != outputs || !lob_line_file_is_on_disk(file) ||
-                (!outputs && lob_batch_is_made(&a->job, i, file->path)))
+                (!outputs && lob_recipe_job_maker(&a->job, 0, file->path) < i))
                 continue;
             st = add_files(outputs ? &a->row->outputs : &a->row->inputs, i, file);
         }
@@ -358,16 +358,15 @@ static lob_status give_tables_files(scan *a)
 {
     bool changed = false, skip;
     for (int i = 0; i < a->job.line_count; i++) {
-        lob_job_line *const l = &a->job.lines[i];
+        lob_line *const l = &a->job.lines[i];
         char end[16];
         int f = 0;
-        while (f < l->line.file_count &&
-               !(l->line.files[f].is_output && strcmp(l->line.files[f].path, "-") == 0))
+        while (f < l->file_count && !(l->files[f].is_output && strcmp(l->files[f].path, "-") == 0))
             f++;
-        if (f == l->line.file_count) continue;
+        if (f == l->file_count) continue;
         snprintf(end, sizeof end, ".%d.tsv", i + 1);
         char *const path = file_of(a->batch->folder, "tables", a->plan->name, end);
-        changed = path && lob_make_folders(path) && lob_job_line_replace(l, "-", path);
+        changed = path && lob_make_folders(path) && lob_line_replace(l, "-", path);
         free(path);
         if (!changed) return lob_fail(&a->session.error, LOB_ENOMEM, "out of memory");
     }

@@ -14,13 +14,23 @@ static bool is_stdout(const lob_line_file *file)
 }
 
 /* Begin the error of a line with its place and command. Returns st, which may be LOB_OK. */
-static lob_status at_line(lob_recipe_job *job, const lob_job_line *l, lob_status st)
+static lob_status at_line(lob_recipe_job *job, const lob_line *l, lob_status st)
 {
     lob_error *const error = &job->run->error;
     char line[LOB_ERROR_LINE];
     if (st == LOB_OK) return st;
     lob_error_line(line, sizeof line, error);
     return lob_fail_file_hint(error, st, error->hint, l->place, "%s: %s", l->command.name, line);
+}
+
+int lob_recipe_job_maker(const lob_recipe_job *job, int from, const char *path)
+{
+    for (; from < job->line_count; from++)
+        for (int f = 0; f < job->lines[from].file_count; f++) {
+            const lob_line_file *const file = &job->lines[from].files[f];
+            if (file->is_output && strcmp(file->path, path) == 0) return from;
+        }
+    return from;
 }
 
 /* ---- volumes in memory ---- */
@@ -33,13 +43,10 @@ static lob_status check_stored_input(lob_recipe_job *job, int i, const char *nam
         row->last = i;
         return LOB_OK;
     }
-    for (int k = i; k < job->line_count; k++)
-        for (int f = 0; f < job->lines[k].line.file_count; f++) {
-            const lob_line_file *const file = &job->lines[k].line.files[f];
-            if (file->is_output && strcmp(file->path, name) == 0)
-                return lob_fail(error, LOB_EARG, "%s: is read before %s makes it", name,
-                                k == i ? "this line" : job->lines[k].place);
-        }
+    const int k = lob_recipe_job_maker(job, i, name);
+    if (k < job->line_count)
+        return lob_fail(error, LOB_EARG, "%s: is read before %s makes it", name,
+                        k == i ? "this line" : job->lines[k].place);
     return lob_fail(error, LOB_EARG, "%s: no line makes it; one before this has to write it", name);
 }
 
@@ -139,12 +146,12 @@ static lob_status check_name(lob_recipe_job *job, lob_file_uses *uses, int i,
 
 /* ---- all of it ---- */
 
-lob_status lob_job_line_check(lob_recipe_job *job, lob_job_line *l)
+lob_status lob_line_check(lob_recipe_job *job, lob_line *l)
 {
-    lob_line_free(&l->line);
+    lob_line_free(l);
     /* with --skip-existing the recipe as a whole looks for outputs */
-    l->line.force = job->run->force || job->run->skip_existing;
-    return l->line.status = job->run->caller->check(&l->command, l->word_count - 1, l->words + 1);
+    l->force = job->run->force || job->run->skip_existing;
+    return l->status = job->run->caller->check(&l->command, l->word_count - 1, l->words + 1);
 }
 
 /* For --skip-existing: are all outputs that stay there? */
@@ -152,8 +159,8 @@ static lob_status find_existing(lob_recipe_job *job, bool *skip)
 {
     const char *found = NULL, *missing = NULL;
     for (int i = 0; i < job->line_count; i++)
-        for (int f = 0; f < job->lines[i].line.file_count; f++) {
-            const lob_line_file *const file = &job->lines[i].line.files[f];
+        for (int f = 0; f < job->lines[i].file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].files[f];
             char *files[2] = {NULL, NULL};
             if (!file->is_output || lob_is_stored_name(file->path) || is_stdout(file)) continue;
             if (lob_files_of(files, file->path, false) != LOB_OK)
@@ -181,8 +188,8 @@ static lob_status note_second_reads(lob_recipe_job *job)
     bool fits = true;
     int64_t number = 0;
     for (int i = 0; i < job->line_count; i++)
-        for (int f = 0; f < job->lines[i].line.file_count && fits; f++, number++) {
-            const lob_line_file *const file = &job->lines[i].line.files[f];
+        for (int f = 0; f < job->lines[i].file_count && fits; f++, number++) {
+            const lob_line_file *const file = &job->lines[i].files[f];
             if (file->is_output || !lob_content_is_volume(file->content) ||
                 lob_is_stored_name(file->path))
                 continue;
@@ -199,12 +206,12 @@ static lob_status note_second_reads(lob_recipe_job *job)
 /* Inputs before outputs, so that a line does not read what it makes itself. */
 static lob_status check_line(lob_recipe_job *job, lob_file_uses *uses, int i)
 {
-    const lob_job_line *const l = &job->lines[i];
+    const lob_line *const l = &job->lines[i];
     LOB_TRY(lob_session_cancelled(job->run));
     for (int output = 0; output < 2; output++)
-        for (int f = 0; f < l->line.file_count; f++)
-            if (l->line.files[f].is_output == (output == 1))
-                LOB_TRY(at_line(job, l, check_name(job, uses, i, &l->line.files[f])));
+        for (int f = 0; f < l->file_count; f++)
+            if (l->files[f].is_output == (output == 1))
+                LOB_TRY(at_line(job, l, check_name(job, uses, i, &l->files[f])));
     return LOB_OK;
 }
 
@@ -223,7 +230,7 @@ lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
     *skip = false;
     for (int i = 0; i < job->line_count; i++) {
         LOB_TRY(lob_session_cancelled(job->run));
-        LOB_TRY(lob_job_line_check(job, &job->lines[i]));
+        LOB_TRY(lob_line_check(job, &job->lines[i]));
     }
     return job->run->skip_existing ? find_existing(job, skip) : LOB_OK;
 }
@@ -231,7 +238,7 @@ lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 lob_status lob_recipe_job_check_usage(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
-        if (lob_job_line_check(job, &job->lines[i]) == LOB_EARG) return LOB_EARG;
+        if (lob_line_check(job, &job->lines[i]) == LOB_EARG) return LOB_EARG;
         job->run->error = (lob_error){.text = ""};
     }
     return LOB_OK;

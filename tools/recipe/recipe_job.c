@@ -13,7 +13,7 @@ static lob_status no_memory(lob_recipe_job *job)
 }
 
 /* The command of a line, in a row of its own. */
-static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
+static lob_status find_command(lob_recipe_job *job, lob_line *l)
 {
     const char *const name = l->words[0];
     const lob_command *const command = job->run->caller->find(name);
@@ -29,14 +29,14 @@ static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
                         "%s%s%s: a recipe calls no other recipe; write its lines here", l->place,
                         l->place[0] ? ": " : "", name);
     l->command = *command;
-    l->command.host = &l->line.host;
+    l->command.host = &l->host;
     return LOB_OK;
 }
 
 static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe,
                             const char *const *values)
 {
-    lob_job_line *const l = &job->lines[i];
+    lob_line *const l = &job->lines[i];
     l->words = lob_recipe_fill(&l->word_count, recipe, i, values);
     l->place = job->name ? lob_printed("%s:%d", job->name, recipe->lines[i].number) : strdup("");
     if (!l->words || !l->place) return no_memory(job);
@@ -44,8 +44,7 @@ static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe
     if (!l->values) return no_memory(job);
     for (int w = 0; w < l->word_count; w++)
         l->values[w] = lob_recipe_begins_with_value(recipe, i, w);
-    lob_line_make(&l->line, job->run, &job->store, l->place, i, recipe->line_count);
-    l->line.host.values = l->values + 1;
+    lob_line_make(l, job->run, &job->store, i, recipe->line_count);
     return find_command(job, l);
 }
 
@@ -68,7 +67,7 @@ static int bytes_before(const char *text, const char *word)
     return n == end || text[n - end - 1] == '=' ? (int)(n - end) : -1;
 }
 
-bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
+bool lob_line_replace(lob_line *line, const char *word, const char *by)
 {
     size_t bytes = ((size_t)line->word_count + 1) * sizeof(char *);
     for (int w = 0; w < line->word_count; w++) bytes += strlen(line->words[w]) + strlen(by) + 1;
@@ -90,7 +89,7 @@ bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
 void lob_recipe_job_free(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
-        lob_line_free(&job->lines[i].line);
+        lob_line_free(&job->lines[i]);
         free(job->lines[i].words);
         free(job->lines[i].values);
         free(job->lines[i].place);
@@ -102,7 +101,7 @@ void lob_recipe_job_free(lob_recipe_job *job)
 
 /* ---- running ---- */
 
-static void say_line(const lob_recipe_job *job, const lob_job_line *l)
+static void say_line(const lob_recipe_job *job, const lob_line *l)
 {
     char text[700] = "";
     for (int w = 0; w < l->word_count; w++) {
@@ -115,28 +114,28 @@ static void say_line(const lob_recipe_job *job, const lob_job_line *l)
 }
 
 /* The reports of the lines so far, in that of the recipe. */
-static void report_line(const lob_recipe_job *job, lob_job_line *l)
+static void report_line(const lob_recipe_job *job, lob_line *l)
 {
     cJSON *const lines = cJSON_GetObjectItemCaseSensitive(job->run->results, "lines");
-    cJSON *const report = l->line.report;
+    cJSON *const report = l->report;
     if (!lines || !report) return;
     cJSON_AddStringToObject(report, "place", l->place);
     cJSON_AddItemToArray(lines, report);
-    l->line.report = NULL;
+    l->report = NULL;
 }
 
 static lob_status run_line(lob_recipe_job *job, int i)
 {
-    lob_job_line *const l = &job->lines[i];
-    lob_line_free(&l->line); /* what the check has left */
-    l->line.force = job->run->force;
+    lob_line *const l = &job->lines[i];
+    lob_line_free(l); /* what the check has left */
+    l->force = job->run->force;
     say_line(job, l);
     job->run->caller->call(&l->command, l->word_count - 1, l->words + 1);
     report_line(job, l);
     for (int k = 0; k < job->store.count; k++)
         if (job->store.rows[k].last <= i && job->store.rows[k].made <= i)
             lob_store_drop(&job->store, &job->store.rows[k]);
-    return l->line.status;
+    return l->status;
 }
 
 static lob_status run_lines(lob_recipe_job *job)
@@ -182,7 +181,7 @@ static bool looks_like_option(const char *word)
 lob_status lob_recipe_job_print(const lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
-        const lob_job_line *const l = &job->lines[i];
+        const lob_line *const l = &job->lines[i];
         fputs("lobule", stdout);
         for (int w = 0; w < l->word_count; w++) {
             char *const word = lob_shell_word(l->words[w]);

@@ -22,14 +22,20 @@ typedef struct {
 } lob_line_file;
 
 /*
- * A line, as the host of its command's session. The session belongs to that of the whole recipe: it
- * borrows its device, hands over what was read, written and noted, and leaves its error to it.
- * Volumes under names such as "@smooth" are read from and written to the recipe's store.
+ * A line with its values, as the host of its command's session. The session belongs to that of the
+ * whole recipe: it borrows its device, hands over what was read, written and noted, and leaves its
+ * error to it. Volumes under names such as "@smooth" are read from and written to the recipe's
+ * store.
  */
 typedef struct {
-    lob_host host; /* outer is the session of the recipe */
+    lob_host host; /* first: it leads back here; outer is the session of the recipe */
     lob_store *store;
-    bool force; /* outputs that are there may be replaced */
+    lob_command command; /* a copy of the table's row, whose host is this line */
+    char **words;        /* the command's name, its arguments, NULL */
+    bool *values;        /* of each word: it begins with a value of the recipe */
+    int word_count;
+    char *place; /* "liver.recipe:3"; "" in a recipe without a file */
+    bool force;  /* outputs that are there may be replaced */
 
     /* what is left behind */
     lob_status
@@ -39,19 +45,20 @@ typedef struct {
     cJSON *report; /* of the line; NULL when it was only checked, or the recipe has no report */
 } lob_line;
 
+/* The line that is a session's host. */
+static inline lob_line *lob_line_of(const lob_session *s)
+{
+    return (lob_line *)s->host;
+}
+
 /* Is it a file, not a volume in memory or standard output? */
 static inline bool lob_line_file_is_on_disk(const lob_line_file *file)
 {
     return !lob_is_stored_name(file->path) && strcmp(file->path, "-") != 0;
 }
 
-/* Make a host of a line.
- *
- *   place  in  "liver.recipe:3"; must outlive the line
- *   index  in  of the line, from 0, and count of all
- */
-void lob_line_make(lob_line *out, lob_session *run, lob_store *store, const char *place, int index,
-                   int count);
+/* Make a line, whose words, values and place are there, a host: the index-th, from 0, of count. */
+void lob_line_make(lob_line *line, lob_session *run, lob_store *store, int index, int count);
 
 /* Free what a line has left behind. */
 void lob_line_free(lob_line *line);
@@ -59,21 +66,11 @@ void lob_line_free(lob_line *line);
 /* Volumes in memory: recipe_volumes.c. */
 extern const lob_maker lob_recipe_memory;
 
-/* A line with its values. */
-typedef struct {
-    lob_line line;
-    lob_command command; /* a copy of the table's row, whose host is this line */
-    char **words;        /* the command's name, its arguments, NULL */
-    bool *values;        /* of each word: it begins with a value of the recipe */
-    int word_count;
-    char *place; /* "liver.recipe:3"; "" in a recipe without a file */
-} lob_job_line;
-
 typedef struct {
     const char *name; /* of the recipe's file */
     lob_session *run;
     lob_store store;
-    lob_job_line *lines;
+    lob_line *lines;
     int line_count;
 } lob_recipe_job;
 
@@ -106,8 +103,8 @@ lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
 
 /* Check the options of one line, as typed; its files are known then. Returns what is left in
- * line.status. */
-lob_status lob_job_line_check(lob_recipe_job *job, lob_job_line *line);
+ * status. */
+lob_status lob_line_check(lob_recipe_job *job, lob_line *line);
 
 /* The two parts of the check: what the lines' options and names say, which reads no input, and,
  * unless there is nothing to do, the inputs and how the lines fit together. */
@@ -127,9 +124,12 @@ lob_status lob_recipe_job_check_usage(lob_recipe_job *job);
  */
 lob_status lob_recipe_job_run(lob_recipe_job *job);
 
+/* The first line from this one on that makes a file or volume in memory; line_count: none does. */
+int lob_recipe_job_maker(const lob_recipe_job *job, int from, const char *path);
+
 /* Replace a word, and the end of one that ends in '=' and it, by another. Returns false without
  * memory. */
-bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by);
+bool lob_line_replace(lob_line *line, const char *word, const char *by);
 
 /* Print the lines as they could be typed in a shell. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_recipe_job_print(const lob_recipe_job *job);

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host is the first member of its line. */
-static lob_line *line_of(const lob_session *s)
-{
-    return (lob_line *)s->host;
-}
-
 void lob_line_free(lob_line *line)
 {
     for (int i = 0; i < line->file_count; i++) free(line->files[i].path);
@@ -30,7 +24,7 @@ static void begin(lob_session *s)
     s->device = run->device;
     s->threads = run->threads;
     s->max_memory = run->max_memory;
-    s->force = line_of(s)->force;
+    s->force = lob_line_of(s)->force;
     s->series = run->series;
     s->quiet = run->quiet;
     s->verbose = run->verbose;
@@ -56,7 +50,7 @@ static lob_status check_stored(lob_session *s, const lob_option *row, const char
 
 static lob_status note_file(lob_session *s, const lob_option *row, const char *path)
 {
-    lob_line *const line = line_of(s);
+    lob_line *const line = lob_line_of(s);
     LOB_TRY(check_stored(s, row, path));
     char *const copy =
         lob_grow(&line->files, line->file_count, sizeof *line->files) ? strdup(path) : NULL;
@@ -99,12 +93,12 @@ static bool lend(lob_session *s)
 static int64_t held(const lob_session *s)
 {
     const lob_session *const run = s->host->outer;
-    return line_of(s)->store->bytes + (run->host && run->host->held ? run->host->held(run) : 0);
+    return lob_line_of(s)->store->bytes + (run->host && run->host->held ? run->host->held(run) : 0);
 }
 
 static void spare(lob_session *s)
 {
-    lob_store_drop_files(line_of(s)->store);
+    lob_store_drop_files(lob_line_of(s)->store);
 }
 
 /* ---- end ---- */
@@ -167,7 +161,7 @@ static void hand_over(lob_session *run, lob_session *s, const char *place)
 
 static void end(lob_session *s, lob_status status, const cJSON *report)
 {
-    lob_line *const line = line_of(s);
+    lob_line *const line = lob_line_of(s);
     lob_session *const run = s->host->outer;
     const bool failed = status != LOB_OK && status != LOB_EDIFFER;
     line->status = status;
@@ -180,23 +174,21 @@ static void end(lob_session *s, lob_status status, const cJSON *report)
         hand_over(run, s, s->host->place);
 }
 
-void lob_line_make(lob_line *out, lob_session *run, lob_store *store, const char *place, int index,
-                   int count)
+void lob_line_make(lob_line *line, lob_session *run, lob_store *store, int index, int count)
 {
-    *out = (lob_line){
-        .host = {.outer = run,
-                 .caller = run->command->name,
-                 .place = place,
-                 .index = index,
-                 .count = count,
-                 .memory = &lob_recipe_memory,
-                 .begin = begin,
-                 .parsed = parsed,
-                 .lend = lend,
-                 .held = held,
-                 .spare = spare,
-                 .reported = reported,
-                 .end = end},
-        .store = store
-    };
+    line->store = store;
+    line->host = (lob_host){.outer = run,
+                            .caller = run->command->name,
+                            .place = line->place,
+                            .index = index,
+                            .count = count,
+                            .values = line->values + 1,
+                            .memory = &lob_recipe_memory,
+                            .begin = begin,
+                            .parsed = parsed,
+                            .lend = lend,
+                            .held = held,
+                            .spare = spare,
+                            .reported = reported,
+                            .end = end};
 }

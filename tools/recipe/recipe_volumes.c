@@ -7,15 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host of a session that comes here is a line. */
-static lob_line *line_of(const lob_session *s)
-{
-    return (lob_line *)s->host;
-}
-
 static lob_store *store_of(const lob_session *s)
 {
-    return line_of(s)->store;
+    return lob_line_of(s)->store;
 }
 
 /* The row of a volume that a line before has written. */
@@ -32,13 +26,13 @@ static lob_status choose_frame(lob_session *s, int64_t *frame, const lob_stored 
 {
     const lob_read_options options = {.frame = *frame};
     if (*frame == LOB_FRAME_ALL) return LOB_OK;
-    return lob_choose_frame(frame, lob_store_frames(row), path, &options, &s->error);
+    return lob_choose_frame(frame, lob_frames_held(&row->volume), path, &options, &s->error);
 }
 
 /* Is this the last time that the volume is read? Marks one of the line's inputs as read. */
 static bool is_last_read(lob_session *s, const lob_stored *row)
 {
-    lob_line *const line = line_of(s);
+    lob_line *const line = lob_line_of(s);
     bool marked = false, again = s->reads_again || row->last != line->host.index;
     for (int i = 0; i < line->file_count; i++) {
         lob_line_file *const file = &line->files[i];
@@ -59,12 +53,12 @@ static lob_status read_row(lob_session *s, lob_volume *out, lob_store *store, lo
     const double start_s = lob_clock_s();
     *out = lob_volume_empty();
     LOB_TRY(choose_frame(s, &frame, row, path));
-    const bool whole = frame == LOB_FRAME_ALL || lob_store_frames(row) == 1;
+    const bool whole = frame == LOB_FRAME_ALL || lob_frames_held(&row->volume) == 1;
     const bool last = voxels && store == store_of(s) && is_last_read(s, row);
     if (last && whole) {
         lob_store_take(store, row, out); /* its bytes count as the line's from now on */
     } else {
-        const int64_t share = whole ? 1 : lob_store_frames(row);
+        const int64_t share = whole ? 1 : lob_frames_held(&row->volume);
         const int64_t bytes = voxels ? lob_volume_bytes(&row->volume) / share : 0;
         LOB_TRY(lob_session_take(s, bytes, path));
         if (lob_store_copy(out, row, frame, voxels, s->context.threads) != LOB_OK) {
@@ -126,7 +120,7 @@ static bool read_kept(lob_session *s, lob_status *status, lob_volume *out, const
 static void keep(lob_session *s, const lob_volume *volume, const char *path,
                  const lob_file_info *info)
 {
-    const lob_line *const line = line_of(s);
+    const lob_line *const line = lob_line_of(s);
     lob_stored *const row = lob_store_find(line->store, path);
     const int64_t bytes = lob_volume_bytes(volume);
     if (!row || line->store->keeps_no_files || volume->frames > 1) return;

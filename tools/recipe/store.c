@@ -59,16 +59,11 @@ void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out)
     row->there = false;
 }
 
-int64_t lob_store_frames(const lob_stored *row)
-{
-    return lob_frames_held(&row->volume);
-}
-
 lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame, bool voxels,
                           int threads)
 {
     const lob_volume *const v = &row->volume;
-    const int64_t frames = lob_store_frames(row), taken = frame == LOB_FRAME_ALL ? frames : 1;
+    const int64_t frames = lob_frames_held(v), taken = frame == LOB_FRAME_ALL ? frames : 1;
     const int64_t parts = v->channels / frames; /* channels of a frame */
     const int64_t each = lob_volume_bytes(v) / v->channels, part = each * taken;
     unsigned char *copy = voxels ? lob_voxel_memory(part * parts) : NULL;

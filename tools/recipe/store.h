@@ -48,9 +48,6 @@ void lob_store_put(lob_store *store, lob_stored *row, lob_volume *volume);
 /* Take the volume of a row out: out, which must hold nothing, has it afterwards. */
 void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out);
 
-/* Frames that the volume of a row holds. */
-int64_t lob_store_frames(const lob_stored *row);
-
 /*
  * Copy the volume of a row, or a frame of it, as lob_read gives it.
  *

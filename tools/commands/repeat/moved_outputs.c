@@ -108,11 +108,11 @@ static lob_status follow_input(const mover *m, const lob_line_file *file, char *
 /* ---- lines ---- */
 
 /* Parse the line's command, which notes its files. */
-static lob_status note_files(mover *m, lob_job_line *l)
+static lob_status note_files(mover *m, lob_line *l)
 {
-    lob_job_line_check(m->job, l);
+    lob_line_check(m->job, l);
     lob_error *const error = &m->job->run->error;
-    if (l->line.file_count == 0 && l->line.status == LOB_EARG) {
+    if (l->file_count == 0 && l->status == LOB_EARG) {
         lob_error_add(error, "; this is no command line of this version");
         return LOB_EDATA;
     }
@@ -140,10 +140,10 @@ static lob_status put_word(mover *m, const char *word, const lob_line_file *file
 }
 
 /* The file that a word names, or NULL. */
-static const lob_line_file *file_in(const lob_job_line *l, const char *word)
+static const lob_line_file *file_in(const lob_line *l, const char *word)
 {
-    for (int f = 0; f < l->line.file_count; f++) {
-        const lob_line_file *const file = &l->line.files[f];
+    for (int f = 0; f < l->file_count; f++) {
+        const lob_line_file *const file = &l->files[f];
         if (file->typed >= word && file->typed <= word + strlen(word) &&
             lob_line_file_is_on_disk(file))
             return file;
@@ -151,12 +151,12 @@ static const lob_line_file *file_in(const lob_job_line *l, const char *word)
     return NULL;
 }
 
-static lob_status put_line(mover *m, lob_job_line *l)
+static lob_status put_line(mover *m, lob_line *l)
 {
     LOB_TRY(note_files(m, l));
     int moved = m->moves->count;
-    for (int f = 0; f < l->line.file_count; f++)
-        moved += l->line.files[f].is_output && lob_line_file_is_on_disk(&l->line.files[f]);
+    for (int f = 0; f < l->file_count; f++)
+        moved += l->files[f].is_output && lob_line_file_is_on_disk(&l->files[f]);
     lob_text_print(&m->text, "lobule");
     for (int w = 0; w < l->word_count; w++)
         LOB_TRY(put_word(m, l->words[w], w > 0 ? file_in(l, l->words[w]) : NULL));
