@@ -189,16 +189,14 @@ static lob_status take_tables(merged *out, const lob_batch_table *table, bool ha
 static lob_status write_regions(const lob_batch_table *table, const char *folder, lob_error *error)
 {
     static const char *const fixed[FIXED] = {"scan", "table", "label", "name"};
-    merged *const out = calloc(1, sizeof *out);
-    if (!out) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
-    for (int c = 0; c < FIXED; c++) column_of(out, fixed[c]);
-    lob_status st = take_tables(out, table, false, error);
-    if (st == LOB_OK) add_row(out, (const char *const *)out->names);
-    if (st == LOB_OK) st = take_tables(out, table, true, error);
-    if (st == LOB_OK) st = lob_batch_save(&out->text, folder, LOB_BATCH_REGIONS_FILE, error);
-    for (int c = 0; c < out->count; c++) free(out->names[c]);
-    lob_text_free(&out->text);
-    free(out);
+    merged out = {.count = 0};
+    for (int c = 0; c < FIXED; c++) column_of(&out, fixed[c]);
+    lob_status st = take_tables(&out, table, false, error);
+    if (st == LOB_OK) add_row(&out, (const char *const *)out.names);
+    if (st == LOB_OK) st = take_tables(&out, table, true, error);
+    if (st == LOB_OK) st = lob_batch_save(&out.text, folder, LOB_BATCH_REGIONS_FILE, error);
+    for (int c = 0; c < out.count; c++) free(out.names[c]);
+    lob_text_free(&out.text);
     return st;
 }
 

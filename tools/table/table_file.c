@@ -192,34 +192,27 @@ lob_status lob_table_check(lob_session *s, const char *path, const char *scan)
 
 lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path)
 {
-    lob_status st = LOB_ENOMEM;
-    printer *p = calloc(1, sizeof *p);
-    double *values = calloc((size_t)table->columns, sizeof *values);
-    if (!p || !values) {
-        lob_fail_file(&s->error, st, path, "out of memory");
-        goto out;
-    }
-    *p = (printer){.table = table, .values = values, .session = s};
-    p->form = ends_in(path, ".json") ? JSON : ends_in(path, ".csv") ? CSV : TSV;
-    if (table->scan && !(p->scan = cell_text(p, table->scan))) {
-        lob_fail_file(&s->error, st, path, "out of memory");
-        goto out;
-    }
-    if (strcmp(path, "-") == 0) {
+    printer p = {.table = table,
+                 .form = ends_in(path, ".json")  ? JSON
+                         : ends_in(path, ".csv") ? CSV
+                                                 : TSV,
+                 .values = calloc((size_t)table->columns, sizeof *p.values),
+                 .session = s};
+    lob_status st = LOB_OK;
+    p.scan = table->scan ? cell_text(&p, table->scan) : NULL;
+    if (!p.values || (table->scan && !p.scan)) {
+        st = lob_fail_file(&s->error, LOB_ENOMEM, path, "out of memory");
+    } else if (strcmp(path, "-") == 0) {
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-        p->width = lob_terminal_width();
-        put_table(p);
-        st = p->status;
-        if (st == LOB_OK && p->width > 0) st = lob_terminal_table(&p->text, p->width, &s->error);
+        p.width = lob_terminal_width();
+        put_table(&p);
+        st = p.status;
+        if (st == LOB_OK && p.width > 0) st = lob_terminal_table(&p.text, p.width, &s->error);
     } else {
-        st = lob_session_make(s, NULL, path, make_table, p);
+        st = lob_session_make(s, NULL, path, make_table, &p);
     }
-out:
-    if (p) {
-        free(p->scan);
-        lob_text_free(&p->text);
-    }
-    free(values);
-    free(p);
+    free(p.scan);
+    free(p.values);
+    lob_text_free(&p.text);
     return st;
 }
