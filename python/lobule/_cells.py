@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections import namedtuple
 from ctypes import byref
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -32,12 +33,8 @@ if TYPE_CHECKING:
         table: Table
 
 else:
-
-    class Cells(NamedTuple):
-        """What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."""
-
-        labels: Any
-        table: dict[str, Any]
+    Cells = namedtuple("Cells", "labels table")
+    Cells.__doc__ = "What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."
 
 
 class CellsOptions(Options, total=False):

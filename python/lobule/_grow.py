@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from ctypes import byref, c_double, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -72,13 +73,8 @@ if TYPE_CHECKING:
         tie: T
 
 else:
-
-    class GrowCut(NamedTuple):
-        """What growcut(..., full=True) gives: three volumes of the image's kind."""
-
-        labels: Any
-        strength: Any
-        tie: Any
+    GrowCut = namedtuple("GrowCut", "labels strength tie")
+    GrowCut.__doc__ = "What growcut(..., full=True) gives: three volumes of the image's kind."
 
 
 Rule = _abi.lob_growcut_kind_word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import namedtuple
 from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -28,13 +29,8 @@ if TYPE_CHECKING:
         uncertain: T
 
 else:
-
-    class Segmented(NamedTuple):
-        """What segment(..., full=True) gives: three volumes of the scan's kind."""
-
-        labels: Any
-        strength: Any
-        uncertain: Any
+    Segmented = namedtuple("Segmented", "labels strength uncertain")
+    Segmented.__doc__ = "What segment(..., full=True) gives: three volumes of the scan's kind."
 
 
 Switch = Literal["off", "on"]
