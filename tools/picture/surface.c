@@ -270,24 +270,6 @@ static void light_of(double *diffuse, double *gleam, const camera *c, vec outwar
     *gleam = square * square * square * square * square * square * 0.22;
 }
 
-/* The colour that a ray brings back; false where it meets nothing. */
-static bool look(double rgb[3], const grid *g, const camera *c, const lob_colour *colour, vec from)
-{
-    vec at, slope;
-    const vec way = {-c->towards.x, -c->towards.y, -c->towards.z};
-    if (!meet(&at, g, from, way)) return false;
-    slope = slope_at(g, at);
-    const double steep = sqrt(dot(slope, slope));
-    const vec inwards = steep > 0 ? (vec){slope.x / steep, slope.y / steep, slope.z / steep} : way;
-    const int32_t label = label_near(g, at, inwards);
-    if (label == 0) return false;
-    double diffuse, gleam;
-    light_of(&diffuse, &gleam, c, (vec){-inwards.x, -inwards.y, -inwards.z});
-    const double own[3] = {colour[label].red, colour[label].green, colour[label].blue};
-    for (int i = 0; i < 3; i++) rgb[i] = fmin(own[i] * diffuse + 255 * gleam, 255);
-    return true;
-}
-
 /* ---- the picture ---- */
 
 static vec axis_of(int axis, double sign)
@@ -339,13 +321,23 @@ typedef struct {
 static sight look_through(const grid *g, const stage *s, const lob_colour *colour, double u,
                           double v)
 {
-    const vec from =
-        add(add(s->middle, s->camera.right, u * s->cubes), s->camera.up, -v * s->cubes);
+    const camera *const c = &s->camera;
+    const vec from = add(add(s->middle, c->right, u * s->cubes), c->up, -v * s->cubes);
+    const vec way = {-c->towards.x, -c->towards.y, -c->towards.z};
     sight found = {.met = 0};
-    double rgb[3];
-    if (!look(rgb, g, &s->camera, colour, from)) return found;
+    vec at;
+    if (!meet(&at, g, from, way)) return found;
+    const vec slope = slope_at(g, at);
+    const double steep = sqrt(dot(slope, slope));
+    const vec inwards = steep > 0 ? (vec){slope.x / steep, slope.y / steep, slope.z / steep} : way;
+    const int32_t label = label_near(g, at, inwards);
+    if (label == 0) return found;
+    double diffuse, gleam;
+    light_of(&diffuse, &gleam, c, (vec){-inwards.x, -inwards.y, -inwards.z});
+    const double own[3] = {colour[label].red, colour[label].green, colour[label].blue};
     found.met = 1;
-    for (int c = 0; c < 3; c++) found.rgb[c] = (unsigned char)(rgb[c] + 0.5);
+    for (int i = 0; i < 3; i++)
+        found.rgb[i] = (unsigned char)(fmin(own[i] * diffuse + 255 * gleam, 255) + 0.5);
     return found;
 }
 
