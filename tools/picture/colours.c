@@ -132,11 +132,11 @@ static lob_status part_neighbours(lob_colour *colour, const lob_volume *labels,
     const size_t side = (size_t)set->count + 1;
     const pairs p = {calloc(side * side / 8 + 1, 1), side};
     bool *const fixed = calloc(side, sizeof *fixed);
-    if (p.bits && fixed) {
-        find_pairs(&p, labels);
-        for (int32_t i = 1; i <= set->count; i++) fixed[i] = is_given(names, set->values[i - 1]);
-    }
-    for (int32_t i = 1; p.bits && fixed && i <= set->count; i++) {
+    const bool memory = p.bits && fixed;
+    if (memory) find_pairs(&p, labels);
+    for (int32_t i = 1; memory && i <= set->count; i++)
+        fixed[i] = is_given(names, set->values[i - 1]);
+    for (int32_t i = 1; memory && i <= set->count; i++) {
         if (fixed[i]) continue;
         fixed[i] = true;
         double most = room_of(colour[i], i, colour, fixed, &p, set->count);
@@ -148,7 +148,6 @@ static lob_status part_neighbours(lob_colour *colour, const lob_volume *labels,
             colour[i] = other;
         }
     }
-    const bool memory = p.bits && fixed;
     free(p.bits);
     free(fixed);
     return memory ? LOB_OK : LOB_ENOMEM;

@@ -74,10 +74,10 @@ static int point(int at, int n, int points)
 }
 
 /* May the points within reach of a pixel, and those beside them, have several labels? */
-static bool is_mixed(const layer *l, int u, int v)
+static bool is_mixed(const layer *l, int u, int v, int reach)
 {
     const int64_t line = l->map->wide + 1;
-    const int far = l->reach + 1, last = SAMPLES + l->reach;
+    const int far = reach + 1, last = SAMPLES + reach;
     const int64_t left = l->across[point(u * SAMPLES, -far, l->wide)].voxel[0];
     const int64_t right = l->across[point(u * SAMPLES, last, l->wide)].voxel[2] + 1;
     const int32_t *const top =
@@ -91,16 +91,11 @@ static bool is_mixed(const layer *l, int u, int v)
  * outlines reach, since a border shows beside it. */
 static void find_mixed(const layer *l)
 {
-    const int wide = l->wide / SAMPLES, tall = l->rows / SAMPLES, near = l->reach / SAMPLES + 1;
-    memset(l->needed, 0, (size_t)wide * (size_t)tall);
-    for (int v = 0; v < tall; v++)
-        for (int u = 0; u < wide; u++) {
-            bool *const to = &l->mixed[v * wide + u];
-            *to = is_mixed(l, u, l->first / SAMPLES + v);
-            if (!*to) continue;
-            const int from = u < near ? 0 : u - near, end = u + near < wide ? u + near + 1 : wide;
-            for (int w = v < near ? 0 : v - near; w <= v + near && w < tall; w++)
-                memset(l->needed + w * wide + from, 1, (size_t)(end - from));
+    const int wide = l->wide / SAMPLES, near = (l->reach / SAMPLES + 1) * SAMPLES;
+    for (int v = 0, at = 0; v < l->rows / SAMPLES; v++)
+        for (int u = 0; u < wide; u++, at++) {
+            l->mixed[at] = is_mixed(l, u, l->first / SAMPLES + v, l->reach);
+            l->needed[at] = is_mixed(l, u, l->first / SAMPLES + v, l->reach + near);
         }
 }
 
