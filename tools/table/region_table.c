@@ -6,6 +6,7 @@
 #include "tools/table/table_file.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,14 +94,14 @@ static lob_status count_neighbours(lob_session *s, int64_t *neighbours, const lo
     return LOB_OK;
 }
 
-static lob_status measure_percentiles(lob_session *s, double *out, const lob_region_table *t)
+static lob_status measure_percentiles(lob_session *s, double (*out)[LOB_PERCENTILES],
+                                      const lob_region_table *t)
 {
     lob_regions_input in = input_of(t);
     for (int64_t at = 0; at < rows_of(t); at += t->count) {
         const lob_volume one = frame_of(t->image, at / t->count);
         in.image = &one;
-        LOB_TRY(lob_regions_percentiles(out + at * LOB_PERCENTILES, t->regions, &in, &s->context,
-                                        &s->error));
+        LOB_TRY(lob_regions_percentiles(out[at], t->regions, &in, &s->context, &s->error));
     }
     return LOB_OK;
 }
@@ -129,48 +130,42 @@ static lob_status measure_need(lob_session *s, const writing *w, int need,
     }
 }
 
-/* An array of the shapes, and what it is needed for. */
-typedef struct {
+/* The arrays of the shapes: what each is needed for, its place in there, bytes of a region. */
+static const struct {
     int need;
-    void **array;
-    size_t bytes;
-} shape_array;
+    size_t at, bytes;
+} arrays[] = {
+#define ARRAY(need, name)                                                               \
+    {                                                                                   \
+        need, offsetof(lob_region_shapes, name), sizeof *((lob_region_shapes *)0)->name \
+    }
+    ARRAY(LOB_COLUMN_MOMENTS, moments),         ARRAY(LOB_COLUMN_BORDER, border),
+    ARRAY(LOB_COLUMN_SLICES, slices),           ARRAY(LOB_COLUMN_HULL, hulls),
+    ARRAY(LOB_COLUMN_PERCENTILES, percentiles), ARRAY(LOB_COLUMN_NEIGHBOURS, neighbours),
+#undef ARRAY
+};
 
-enum { SHAPE_ARRAYS = 6 };
-
-static void list_arrays(shape_array out[SHAPE_ARRAYS], lob_region_shapes *of)
+static void **array_in(lob_region_shapes *shapes, size_t i)
 {
-    const shape_array rows[SHAPE_ARRAYS] = {
-        {LOB_COLUMN_MOMENTS,     (void **)&of->moments,     sizeof *of->moments   },
-        {LOB_COLUMN_BORDER,      (void **)&of->border,      sizeof *of->border    },
-        {LOB_COLUMN_SLICES,      (void **)&of->slices,      sizeof *of->slices    },
-        {LOB_COLUMN_HULL,        (void **)&of->hulls,       sizeof *of->hulls     },
-        {LOB_COLUMN_PERCENTILES, (void **)&of->percentiles,
-         LOB_PERCENTILES * sizeof *of->percentiles                                },
-        {LOB_COLUMN_NEIGHBOURS,  (void **)&of->neighbours,  sizeof *of->neighbours},
-    };
-    memcpy(out, rows, sizeof rows);
+    return (void **)(void *)((char *)shapes + arrays[i].at);
 }
 
 lob_status lob_region_shapes_make(lob_session *s, lob_region_shapes *shapes, int64_t count,
                                   int needs, const char *path)
 {
-    shape_array rows[SHAPE_ARRAYS];
-    list_arrays(rows, shapes);
-    for (int i = 0; i < SHAPE_ARRAYS; i++)
-        if (needs & rows[i].need)
-            if (!(*rows[i].array = lob_session_array(s, count, rows[i].bytes, path)))
+    for (size_t i = 0; i < LOB_COUNT(arrays); i++)
+        if (needs & arrays[i].need)
+            if (!(*array_in(shapes, i) = lob_session_array(s, count, arrays[i].bytes, path)))
                 return LOB_ENOMEM;
     return LOB_OK;
 }
 
 void lob_region_shapes_free(lob_session *s, lob_region_shapes *shapes, int64_t count)
 {
-    shape_array rows[SHAPE_ARRAYS];
-    list_arrays(rows, shapes);
-    for (int i = 0; i < SHAPE_ARRAYS; i++) {
-        if (s && *rows[i].array) lob_session_give(s, count * (int64_t)rows[i].bytes);
-        free(*rows[i].array);
+    for (size_t i = 0; i < LOB_COUNT(arrays); i++) {
+        void *const array = *array_in(shapes, i);
+        if (s && array) lob_session_give(s, count * (int64_t)arrays[i].bytes);
+        free(array);
     }
     *shapes = (lob_region_shapes){NULL};
 }
@@ -190,19 +185,19 @@ static lob_status measure_needs(lob_session *s, const writing *w, lob_region_sha
 {
     const int64_t count = w->table->count;
     const bool image = w->table->image != NULL;
-    shape_array rows[SHAPE_ARRAYS];
-    list_arrays(rows, shapes);
-    for (int i = 0; i < SHAPE_ARRAYS && count > 0; i++) {
-        if (!(w->needs & rows[i].need) || *rows[i].array) continue;
+    for (size_t i = 0; i < LOB_COUNT(arrays) && count > 0; i++) {
+        void **const array = array_in(shapes, i);
+        const int need = w->needs & arrays[i].need;
+        if (!need || *array) continue;
         if (!w->table->grid->data)
             return lob_fail_file(&s->error, LOB_EDATA, path,
                                  "these columns need the labels in memory; write the labels, and "
                                  "the table by `lobule stats`");
-        if (rows[i].need == LOB_COLUMN_PERCENTILES && !image) continue;
+        if (need == LOB_COLUMN_PERCENTILES && !image) continue;
         lob_session_compute(s, "measuring shapes");
-        const int64_t n = rows[i].need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
-        if (!(*rows[i].array = lob_session_array(s, n, rows[i].bytes, path))) return LOB_ENOMEM;
-        LOB_TRY(lob_session_name(s, measure_need(s, w, rows[i].need, shapes), path, NULL));
+        const int64_t n = need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
+        if (!(*array = lob_session_array(s, n, arrays[i].bytes, path))) return LOB_ENOMEM;
+        LOB_TRY(lob_session_name(s, measure_need(s, w, need, shapes), path, NULL));
         lob_session_computed(s);
     }
     return LOB_OK;
@@ -232,10 +227,9 @@ static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t
     }
     for (int p = 0; p < LOB_PERCENTILES; p++) {
         const int k = f->percentiles && t->image->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
-        row->percentile[p] =
-            f->percentiles
-                ? t->image->slope * f->percentiles[at * LOB_PERCENTILES + k] + t->image->inter
-                : (double)NAN;
+        row->percentile[p] = f->percentiles
+                                 ? t->image->slope * f->percentiles[at][k] + t->image->inter
+                                 : (double)NAN;
     }
     row->neighbours = f->neighbours ? (double)f->neighbours[i] : (double)NAN;
 }

@@ -33,7 +33,7 @@ typedef struct {
     lob_region_border *border;
     lob_region_slices *slices;
     lob_region_hull *hulls;
-    double *percentiles; /* of each frame one after the other */
+    double (*percentiles)[LOB_PERCENTILES]; /* of each frame one after the other */
     int64_t *neighbours;
 } lob_region_shapes;
 
