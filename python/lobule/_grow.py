@@ -269,7 +269,21 @@ def components(
         chosen.type = {DTYPES[t]: t for t in LABEL_TYPES}.get(np.dtype(dtype), -1)
     call, of = begin(image, options, gpu=True)
     seen = of.described()
-    _components_of(chosen, of, seen, above, range, neighbours, slices, min_size, max_size)
+    chosen.slice_axis = slice_axis(slices, of)
+    chosen.neighbours = neighbours_of(neighbours, chosen.slice_axis)
+    if above is not None and range is not None:
+        raise InputError("above and range exclude each other")
+    if above is not None:
+        range = (library.lob_next_above(above, byref(seen)), None)
+    chosen.ranged = range is not None
+    if range is not None:
+        chosen.range[:] = pair(range)
+    # A size that differs from a bound by the rounding of a header's spacing is inside.
+    chosen.min_voxels = math.ceil(voxels_of(min_size, of) * (1 - 1e-6))
+    if max_size:
+        chosen.max_voxels = math.floor(voxels_of(max_size, of) * (1 + 1e-6))
+        if chosen.max_voxels < 1:
+            raise InputError(f"max_size is {max_size}, less than a voxel, so nothing would be left")
     covered = of.mask(mask)
     given = _abi.lob_components_input(pointer(seen), covered.address, None, of.place)
     out = _abi.lob_components_output()
@@ -279,32 +293,11 @@ def components(
     return of.give(of.take(out.labels, out.device, DTYPES[out.type]), True)
 
 
-def _components_of(
-    chosen: _abi.lob_components_options, of: Any, seen: _abi.lob_volume, above: float | None, limits: Any,
-    neighbours: int | None, slices: int | str | None, min_size: float | str, max_size: float | str,
-) -> None:  # fmt: skip
-    """Fill in the options that depend on the image's values and grid."""
-    chosen.slice_axis = slice_axis(slices, of)
-    chosen.neighbours = neighbours_of(neighbours, chosen.slice_axis)
-    if above is not None and limits is not None:
-        raise InputError("above and range exclude each other")
-    if above is not None:
-        limits = (library.lob_next_above(above, byref(seen)), None)
-    chosen.ranged = limits is not None
-    if limits is not None:
-        chosen.range[:] = pair(limits)
-    # A size that differs from a bound by the rounding of a header's spacing is inside.
-    chosen.min_voxels = math.ceil(voxels_of(min_size, of) * (1 - 1e-6))
-    if max_size:
-        chosen.max_voxels = math.floor(voxels_of(max_size, of) * (1 + 1e-6))
-        if chosen.max_voxels < 1:
-            raise InputError(f"max_size is {max_size}, less than a voxel, so nothing would be left")
-
-
 # ---- supervoxels ----
 
 
 Method = _abi.lob_supervoxels_method_word
+LAB_COMPACTNESS = 0.1  # as the command has it: CIELAB has a range of its own
 
 
 @public
@@ -352,25 +345,6 @@ def supervoxels(
     if (size is None) == (count == 0):
         raise InputError("give one of size, as 8 (mm) or '12vox', and count")
     call, of = begin(image, options, gpu=True)
-    _supervoxels_of(chosen, of, size, lab, compactness, ratio, slices)
-    covered = of.mask(mask)
-    seen = of.described()
-    given = _abi.lob_supervoxels_input(pointer(seen), covered.address, of.place)
-    labels = of.room(np.int32)
-    stats = _abi.lob_supervoxels_stats()
-    call.run(call.functions.supervoxels, labels.address, byref(stats), byref(given), byref(chosen))
-    call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations", "working_bytes")
-    return of.give(of.narrow(labels.array, stats.supervoxels), True)
-
-
-LAB_COMPACTNESS = 0.1  # as the command has it: CIELAB has a range of its own
-
-
-def _supervoxels_of(
-    chosen: _abi.lob_supervoxels_options, of: Any, size: Any, lab: bool | None, compactness: float | None,
-    ratio: float | None, slices: int | str | None,
-) -> None:  # fmt: skip
-    """Fill in the options that depend on the image's type and grid."""
     channels, dtype = of.voxels.shape[0], of.voxels.dtype
     colour = channels == 3 and dtype == np.uint8
     if lab and not colour:
@@ -382,14 +356,18 @@ def _supervoxels_of(
     put(chosen, compactness=compactness, ratio=ratio)
     if size is not None:
         side, unit = sized(size, "mm")
-        extents = dims(of)
-        used = [
-            mm
-            for a, mm in enumerate(spacing_of(of))
-            if a != chosen.slice_axis and (extents.nx, extents.ny, extents.nz)[a] > 1
-        ]
+        sides = zip(spacing_of(of), of.voxels.shape[:0:-1])
+        used = [mm for a, (mm, voxels) in enumerate(sides) if a != chosen.slice_axis and voxels > 1]
         # a side in voxels: that of a cube (in slices, a square) of as many voxels
         chosen.size_mm = side * math.prod(used) ** (1 / len(used)) if unit == "vox" and used else side
+    covered = of.mask(mask)
+    seen = of.described()
+    given = _abi.lob_supervoxels_input(pointer(seen), covered.address, of.place)
+    labels = of.room(np.int32)
+    stats = _abi.lob_supervoxels_stats()
+    call.run(call.functions.supervoxels, labels.address, byref(stats), byref(given), byref(chosen))
+    call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations", "working_bytes")
+    return of.give(of.narrow(labels.array, stats.supervoxels), True)
 
 
 slic = with_fixed(supervoxels, "slic", method="slic")

@@ -143,7 +143,8 @@ def _other(image: Any, call: Call, spacing: Any, axes: str, name: str) -> Any:
         raise InputError(f"{name}: is not where the first image is; copy one of them, so that both are on the GPU or neither")
     if call.on_gpu:
         return _device.GpuImage(image, call, spacing, axes)
-    return source(image) if _has_place(image) else source(image, spacing, axes)
+    placed = hasattr(image, "dataobj") or type(image).__module__.split(".")[0] == "SimpleITK"
+    return source(image) if placed else source(image, spacing, axes)
 
 
 @public
@@ -203,7 +204,3 @@ def warp(
     if (of.slope, of.inter) != (1.0, 0.0) and not labels:
         voxels = voxels * of.slope + of.inter
     return target.give(voxels if of.channel_axis is None or voxels.ndim == 4 else voxels[np.newaxis], labels)
-
-
-def _has_place(image: Any) -> bool:
-    return hasattr(image, "dataobj") or type(image).__module__.split(".")[0] == "SimpleITK"
