@@ -145,6 +145,9 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
     good("components", "a $b.nii.gz", "-o", "one.nii.gz", "--above", 300, cwd=tmp_path)
     assert (tmp_path / "out 'x'.nii.gz").read_bytes() == (tmp_path / "one.nii.gz").read_bytes()
     assert list(status_of(tmp_path / "scans.batch")) == ["a $b"]
+    (tmp_path / "scans.csv").write_text('image,out\r\na $b.nii.gz,"o,u.nii"\r\n')
+    assert batch(tmp_path, "scans.csv", "--log", "csv", "--", "convert", "{image}", "{out}").returncode == 0
+    assert (tmp_path / "o,u.nii").exists()
     odd = batch(tmp_path, "scans.tsv", "--log", "odd", "--", "convert", 'a $b.nii.gz', 'q"$`\\.nii')
     assert odd.returncode == 0, odd.stderr
     assert (tmp_path / 'q"$`\\.nii').exists()

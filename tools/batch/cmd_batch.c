@@ -263,7 +263,7 @@ const lob_command lob_command_batch = {
     .description =
         "Does for each line of a manifest what `lobule run` does with its values, to the same "
         "bytes, in one process: while one scan is computed, others are read and written. The "
-        "manifest is a TSV whose first line names its columns (in a cell \\t, \\n"
+        "manifest is a TSV, or .csv, whose first line names its columns (in a cell \\t, \\n"
         ", \\r and \\\\ stand for these characters), and a column fills the placeholder of its "
         "name; a column scan, where there is one, names the scans. With --images the columns are "
         "image, folder, stem, bids and scan, made from the files' names, and {out} is a file under "

@@ -51,7 +51,7 @@ static bool next_cells(lob_fields *cells, lob_columns *out)
     if (!line) return false;
     const size_t n = strlen(line);
     if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
-    lob_fields_cut(cells, line, loose && lob_has_suffix(out->source, ".csv") ? ',' : '\t');
+    lob_fields_cut(cells, line, lob_has_suffix(out->source, ".csv") ? ',' : '\t');
     return true;
 }
 

@@ -5,10 +5,10 @@
 #include "io/text_rows.h"
 
 /*
- * How a table is read. An exact one is a TSV of lines with as many cells as the first, whose names
- * are there and differ, and in whose cells \t, \n, \r and \\ stand for these characters. In a loose
- * one commas part the cells where the file's name ends in .csv, names may be in capitals, what a
- * line lacks is empty, and what it has more is left out. Lines of blanks alone are left out.
+ * How a table is read: tabs part cells, commas where its name ends in .csv. Lines of an exact one
+ * have as many cells as the first, whose names are there and differ, and in cells \t, \n, \r and \\
+ * stand for these characters. In a loose one names may be in capitals, what a line lacks is empty,
+ * and what it has more is left out. Lines of blanks alone are left out.
  */
 typedef enum { LOB_COLUMNS_EXACT, LOB_COLUMNS_LOOSE } lob_columns_rule;
 
