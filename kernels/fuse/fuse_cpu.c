@@ -157,7 +157,8 @@ static lob_status hold_output(lob_fuse_job *j, lob_error *error)
     const lob_label_set *const set = &j->out->set;
     if (set->count > LOB_FUSE_MAX_LABELS) {
         j->out->set.count = LOB_FUSE_MAX_LABELS;
-        return lob_fail(error, LOB_EDATA, "the atlases have more than %d labels",
+        return lob_fail(error, LOB_EDATA,
+                        "the atlases have more than %d labels; are images and labels swapped?",
                         LOB_FUSE_MAX_LABELS);
     }
     if (set->count == 0) return lob_fail(error, LOB_EDATA, "no atlas has a label");

@@ -260,6 +260,7 @@ REFUSED = [
     ("masks on another grid", lambda f: "image\tlabels\ns2.nii.gz\tsmall.nii.gz\n", 65, "small.nii.gz"),
     ("only the scan itself", lambda f: "image\tlabels\ns1.nii.gz\tl1.nii.gz\n", 65, "none but the scan itself"),
     ("no labels", lambda f: "image\tlabels\ns2.nii.gz\tempty.nii.gz\n", 65, "no atlas can be used"),
+    ("columns swapped", lambda f: "image\tlabels\nl2.nii.gz\ts2.nii.gz\n", 65, "are images and labels swapped?"),
     ("a constant atlas", lambda f: "image\tlabels\nflat.nii.gz\tl2.nii.gz\n", 65, "no atlas can be used"),
 ]
 
