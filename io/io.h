@@ -36,6 +36,7 @@ typedef struct {
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* that decompress HDF5's chunks and large .nii.gz; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
+    bool spaced;        /* the caller knows how large voxels are: no line says that files do not */
 
     /* of DICOM */
     const char *series; /* of those in a folder: its number or UID; ":K" behind it takes the K-th of

@@ -50,7 +50,8 @@ static hid_t step(hid_t group, const char *name, const lob_hdf5_reading *in)
     H5L_info_t link;
     if (H5Iget_type(group) == H5I_DATASET || H5Lexists(group, name, H5P_DEFAULT) <= 0 ||
         H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) {
-        LOB_HDF5_BAD(in, "the file holds nothing named %s; `h5ls -r` lists what it holds", name);
+        LOB_HDF5_BAD(in, "the file holds nothing named %s; `lobule info FILE` lists what it holds",
+                     name);
         return -1;
     }
     if (link.type != H5L_TYPE_HARD) {

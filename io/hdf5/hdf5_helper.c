@@ -103,8 +103,8 @@ static void read_volume(const task *t)
     lob_hdf5_view view;
     char *header = NULL;
     unsigned char *nifti = NULL;
-    const lob_hdf5_reading in = {t->file,        &t->where,   t->file_bytes, t->beside,
-                                 options->frame, &reply.info, &reply.error};
+    const lob_hdf5_reading in = {t->file,        &t->where,       t->file_bytes, t->beside,
+                                 options->frame, options->spaced, &reply.info,   &reply.error};
     if (in.file < 0)
         lob_fail_file(&reply.error, LOB_EDATA, t->where.path,
                       "damaged HDF5 file: the HDF5 library cannot open it");

@@ -30,6 +30,7 @@ typedef struct {
     int64_t file_bytes;
     const char *beside; /* the text of FILE.xml beside FILE.h5; NULL: there is none */
     int64_t frame;      /* that is asked for; negative: none, or all */
+    bool spaced;        /* as lob_read_options has it */
     lob_file_info *info;
     lob_error *error;
 } lob_hdf5_reading;

@@ -120,7 +120,7 @@ static lob_status plain_view(lob_hdf5_view *view, const char *path, const lob_hd
         known = known && view->at[a] < 0;
         spacing_mm[a] = 1.0;
     }
-    if (!known)
+    if (!known && !in->spaced)
         lob_warn(in->info,
                  "%s: has no element_size_um and no resolution in axistags; spacing taken as 1 mm",
                  view->path);

@@ -245,8 +245,9 @@ static lob_status read_head(stack *t, const lob_reading *r)
 }
 
 /* Where neither text nor resolution say how large a voxel is, it has 1 mm. */
-static void find_geometry(lob_volume *out, const stack *t, lob_file_info *info)
+static void find_geometry(lob_volume *out, const stack *t, const lob_reading *r)
 {
+    lob_file_info *const info = r->info;
     const lob_tiff_text *const text = &t->text;
     double mm[3] = {text->spacing_mm[0], text->spacing_mm[1], text->spacing_mm[2]};
     const double unit = text->unit_mm > 0 ? text->unit_mm : t->unit_mm;
@@ -271,6 +272,7 @@ static void find_geometry(lob_volume *out, const stack *t, lob_file_info *info)
     if (text->left_out > 0)
         lob_warn(info, "%s: its first image has %lld planes; its other %lld pages are left out",
                  t->path, (long long)(t->pages.count - text->left_out), (long long)text->left_out);
+    if (r->options->spaced) return;
     if (text->unknown_unit[0])
         lob_warn(info, "%s: '%s' is not known as a unit of length; %s", t->path, text->unknown_unit,
                  told ? "what else it says of its voxels is taken" : taken);
@@ -484,7 +486,7 @@ static lob_status read_volume(lob_volume *out, stack *t, const lob_reading *r)
     out->frames = t->text.frames;
     out->slope = t->text.slope;
     out->inter = t->text.inter;
-    find_geometry(out, t, r->info);
+    find_geometry(out, t, r);
     if (p->colours < p->samples) lob_warn(r->info, "%s: the alpha channel is left out", r->path);
     if (r->options->header_only) return LOB_OK;
     LOB_TRY(lob_choose_frame(&out->frame, out->frames, r->path, r->options, r->error));

@@ -78,7 +78,7 @@ static void place_by_axes(lob_volume *out, const lob_zarr_image *im, const lob_r
         if (!(fabs(shift[a]) < 1e9)) shift[a] = 0, told = false;
     }
     if (!im->array.present[Z]) mm[2] = mm[0];
-    if (!told)
+    if (!told && !r->options->spaced)
         lob_warn(r->info, "%s: does not say how large its voxels are; %s", r->path,
                  im->group ? "its numbers are taken for mm" : "1 mm is taken");
     out->geometry = lob_geometry_of_spacing(mm);

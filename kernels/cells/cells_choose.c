@@ -139,12 +139,14 @@ static lob_status check_size(const choice *c)
 {
     const lob_volume *const image = c->image;
     const bool estimated = isinf(c->options->size_mm);
-    const double voxels = c->size_mm / lob_least_spacing(image->dims, image->geometry.spacing_mm);
+    const double least = lob_least_spacing(image->dims, image->geometry.spacing_mm);
+    const double voxels = c->size_mm / least;
     const char *const how = estimated ? "estimated " : "";
     if (!(voxels >= 3))
         return lob_fail_hint(c->job.error, estimated ? LOB_EDATA : LOB_EARG,
                              estimated ? LOB_HINT_GIVE_SIZE : LOB_HINT_NONE,
-                             "the %ssize, %.4g mm, is less than 3 voxels", how, c->size_mm);
+                             "the %ssize, %.4g mm, is less than 3 voxels of %.4g mm", how,
+                             c->size_mm, least);
     if (voxels * c->options->around > LOB_FILTER_MAX_ALONG)
         return lob_fail_hint(c->job.error, LOB_EARG, LOB_HINT_COARSER,
                              "the %ssize, %.4g mm, is %.4g voxels", how, c->size_mm, voxels);

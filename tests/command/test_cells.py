@@ -257,7 +257,7 @@ def test_same_bytes_at_any_thread_count(case):
 
 
 @pytest.mark.parametrize("options, code, part", [
-    (["--size", "0.5um"], 64, "3 voxels"),
+    (["--size", "0.5um"], 64, "3 voxels of 0.0005 mm"),
     (["--size", "0mm"], 64, "size"),
     (["--size", "8mm"], 64, "resample"),
     (["--seeds", "0.1"], 64, "--seeds belongs to --walls"),

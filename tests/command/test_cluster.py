@@ -201,7 +201,8 @@ def test_a_folder_of_tiffs_becomes_an_array(tmp_path):
     for z, plane in enumerate(array):
         tifffile.imwrite(tmp_path / f"planes/p{z}.tif", plane)
     subprocess.run([sys.executable, CLUSTER / "tiffs_to_zarr.py", "planes", "planes.zarr"], cwd=tmp_path, check=True)
-    good("convert", "planes.zarr", "scan.nii", "--spacing", "0.002,0.002,0.005", cwd=tmp_path)
+    done = good("convert", "planes.zarr", "scan.nii", "--spacing", "0.002,0.002,0.005", cwd=tmp_path)
+    assert "how large its voxels are" not in done.stderr
     assert (load(tmp_path / "scan.nii") == array.transpose(2, 1, 0)).all()
 
 

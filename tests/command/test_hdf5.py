@@ -235,6 +235,9 @@ def test_a_note_names_file_and_data_set(tmp_path):
         file["raw"] = np.zeros((8, 8, 8), "uint8")
     done = good("convert", tmp_path / "plain.h5", tmp_path / "out.nii.gz")
     assert f"note: {tmp_path}/plain.h5:/raw: has no element_size_um" in done.stderr
+    done = good("convert", tmp_path / "plain.h5", tmp_path / "spaced.nii.gz", "--spacing", "1,1,2")
+    assert done.stderr == ""
+    assert_one_line(lobule("info", tmp_path / "plain.h5:/rwa"), 65, "nothing named rwa; `lobule info FILE` lists")
 
 
 def test_other_compressions_tell_what_to_do(tmp_path):

@@ -48,6 +48,8 @@ def test_types(tmp_path, dtype):
     got, spacing, notes = read(tmp_path, "a.tif")
     assert got.dtype == dtype and np.array_equal(got, voxels)
     assert spacing == [1, 1, 1] and "does not say how large its voxels are; 1 mm is taken" in notes
+    _, spacing, notes = read(tmp_path, "a.tif", "--spacing", "2,3,4")
+    assert spacing == [2, 3, 4] and notes == ""
 
 
 STORAGE = [

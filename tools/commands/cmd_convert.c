@@ -6,6 +6,7 @@
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -148,6 +149,7 @@ static lob_status convert(lob_session *s, void *user)
     lob_slabs slabs = {
         .path = set->in, .frame = set->frame, .channel = set->channel, .plan = set->plan};
     enum { CHANGED = 8 };
+    s->spaced = !isnan(set->stated.spacing[0]);
     w->change = (lob_type_change){set->in, (lob_type)set->type, .lossy = set->lossy};
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = set->frame < 0 && !labels ? LOB_FRAME_ALL : set->frame;

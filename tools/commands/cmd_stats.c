@@ -6,6 +6,7 @@
 #include "tools/table/table_file.h"
 #include "volumes/label_check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +191,7 @@ static lob_status stats(lob_session *s, void *user)
                            .frame = set->frame,
                            .channel = set->channel,
                            .plan = set->plan};
+    s->spaced = !isnan(set->stated.spacing[0]);
     const bool sums = !(lob_region_columns_needs(set->columns) & LOB_COLUMN_PERCENTILES);
     if (sums && lob_slabs_serve(s, &w->slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));

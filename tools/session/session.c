@@ -84,6 +84,7 @@ lob_read_options lob_session_read_options(const lob_session *s, int64_t frame)
                               .max_memory = s->context.max_memory,
                               .threads = s->context.threads,
                               .series = s->series,
+                              .spaced = s->spaced,
                               .converted = top->converted,
                               .stop = lob_session_stops};
 }

@@ -143,6 +143,7 @@ struct lob_session {
     const char *report_path;
     const char *series; /* of DICOM; NULL: none was named */
     bool help, version;
+    bool spaced;      /* the command is told how large voxels are */
     bool only_prints; /* the command's flag of that name is given */
 
     const lob_backend *backend; /* the CPU's until lob_session_device */

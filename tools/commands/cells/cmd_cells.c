@@ -58,6 +58,7 @@ static lob_status read_image(lob_session *s, settings *set)
 {
     const lob_cells_files *const files = &set->files;
     const lob_size *const size = &set->size;
+    s->spaced = !isnan(files->stated.spacing[0]);
     LOB_TRY(lob_session_read(s, &set->image, files->image, files->frame));
     lob_grid_state(&set->image, &files->stated);
     LOB_TRY(lob_grid_choose_channel(s, &set->image, files->channel, files->image));
