@@ -322,6 +322,8 @@ Method = _abi.lob_resample_method_word
 def _respaced(of: Source, spacing: Any) -> tuple[_abi.lob_dims, _abi.lob_geometry]:
     """Voxels of another size over the same field of view, the outer corner of the first one kept."""
     extents, geometry = dims(of), _abi.lob_geometry.from_buffer_copy(of.geometry)
+    if not all(0 <= length < math.inf for length in of.for_each_axis(spacing, "onto")):
+        raise InputError(f"onto is {spacing}; a voxel's sizes are above 0, or 0 to keep an axis")
     library.lob_resample_respace(byref(geometry), byref(extents), (c_double * 3)(*of.in_order(spacing)))
     return extents, geometry
 

@@ -12,7 +12,7 @@ import functools
 import inspect
 import numbers
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
 
 from . import _abi
@@ -66,9 +66,44 @@ axes          of arrays: "zyx" or "xyz"
 channel_axis  of arrays: which axis holds channels; None: no axis does
 """
 
-# What an argument with such a type has to be; C would take it, or refuse it without its name.
-WHOLE, REAL = (numbers.Integral, "a whole number"), (numbers.Real, "a number")
-NUMBERS: dict[Any, tuple[Any, str]] = {"int": WHOLE, "int | None": WHOLE, "float": REAL, "float | None": REAL}
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real)
+
+
+def _all(value: Any, fit: Callable[[Any], bool], count: int | None = None) -> bool:
+    """Several, or so many, that fit; what can be gone through once only is not looked at."""
+    if isinstance(value, Iterator):
+        return count is None
+    return isinstance(value, Iterable) and count in (None, len(value)) and all(map(fit, value))  # type: ignore[arg-type]
+
+
+# What an argument of such types has to be; C would take it, or refuse it without its name.
+TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    hint: (fit, words)
+    for hints, fit, words in (
+        (("int", "int | None", "Neighbours | None"), _is_whole, "a whole number"),
+        (("float", "float | None"), _is_number, "a number"),
+        (("Labelled",), lambda v: _is_whole(v) or _all(v, _is_whole), "a whole number or several"),
+        (("tuple[int, int, int] | None",), lambda v: _all(v, _is_whole, 3), "three whole numbers"),
+        (("Range | None", "tuple[float, float]", "tuple[float, float] | None"),
+         lambda v: _all(v, lambda end: end is None or _is_number(end), 2), "a pair of numbers, (LO, HI)"),
+        (("tuple[Size, Size]",), lambda v: _all(v, lambda end: isinstance(end, str) or _is_number(end), 2), "a pair, (LO, HI)"),
+        (("Mapping[int, int]", "Mapping[tuple[int, ...], int] | Mapping[int, int]"),
+         lambda v: isinstance(v, Mapping) and all(_is_whole(to) and TYPES["Labelled"][0](of) for of, to in v.items()),
+         "a dict of whole numbers, as {2: 1}"),
+        (("Sequence[tuple[Any, Any]]",), lambda v: _all(v, lambda one: isinstance(one, (tuple, list)) and len(one) == 2),
+         "a list of pairs, (image, labels)"),
+        (("dict[str, Any] | None",), lambda v: isinstance(v, dict), "a dict"),
+        (("str",), lambda v: isinstance(v, str), "a text"),
+    )
+    for hint in hints
+}  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,6 +132,12 @@ def chained(
     return chain, {name: value for name, value in named.items() if name not in known}
 
 
+def shown(value: Any) -> str:
+    """A value in a message of one line."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
+
+
 def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, str]:
     """What **options takes, which is typed as Unpack[a TypedDict]: names and their types."""
     for parameter in parameters:
@@ -116,7 +157,7 @@ def public(function: F) -> F:
     known = [*(name for name, of in parameters.items() if of.kind is not of.VAR_KEYWORD), *further]
 
     typed = {**further, **{name: of.annotation for name, of in parameters.items()}}
-    counted = {name: NUMBERS[hint] for name, hint in typed.items() if hint in NUMBERS}
+    looked_at = {name: TYPES[hint] for name, hint in typed.items() if hint in TYPES}
     order = [name for name, of in parameters.items() if of.kind in (of.POSITIONAL_ONLY, of.POSITIONAL_OR_KEYWORD)]
 
     @functools.wraps(function)
@@ -126,8 +167,8 @@ def public(function: F) -> F:
                 nearest = did_you_mean(name, known) or "; help() of it lists them"
                 raise TypeError(f"{called}() takes no argument {name!r}{nearest}")
         for name, value in [*zip(order, arguments), *named.items()]:
-            if name in counted and value is not None and not isinstance(value, counted[name][0]):
-                raise TypeError(f"{name} is {value!r}; it is {counted[name][1]}")
+            if name in looked_at and value is not None and not looked_at[name][0](value):
+                raise TypeError(f"{name} is {shown(value)}; it is {looked_at[name][1]}")
         try:
             return function(*arguments, **named)
         except InputError as problem:

@@ -21,7 +21,7 @@ import numpy as np
 from . import _abi
 from ._errors import InputError
 from ._library import check, free, library, malloc
-from ._public import did_you_mean
+from ._public import did_you_mean, shown
 
 TYPES = {
     np.dtype(name): getattr(_abi, "LOB_" + short)
@@ -132,6 +132,8 @@ class Source:
         """Keep the voxels as (channel, z, y, x)."""
         spatial = array.shape[1:] if channels else array.shape
         self.ndim = len(spatial)
+        if self.ndim == 0:
+            raise InputError(f"no image, but {shown(self.image)}")
         if self.ndim not in (2, 3):
             what = "choose a frame, or name the axis of channels with channel_axis"
             raise InputError(f"an array of {self.ndim} axes is no volume; {what}")
