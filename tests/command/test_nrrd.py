@@ -137,6 +137,7 @@ def test_round_trip_of_a_slicer_user(folder, cropped):
     assert [(s["name"], s["labelValue"]) for s in segments] == [("rest", 1), ("liver", 2)]
     assert np.allclose(segments[1]["color"], [0.8, 0.4, 0.2], atol=0.003)
     assert segments[1]["terminology"]["type"] == ["SCT", "10200004", "Liver"]
+    assert "  Segment1_LabelValue 2" in good("info", "result.seg.nrrd", cwd=folder).stdout.splitlines()
     assert ("placed_at" in json.loads((folder / "r.json").read_text())["inputs"][1]) == cropped
 
 

@@ -576,6 +576,8 @@ def test_doctor_lists_launcher_and_plugins(tmp_path, kind):
     assert {os.path.basename(path): state for path, state in ranks["plugins"].items()}[f"liblobule_mpi_{kind}.so"] == "ok"
     alone = json.loads(good("doctor", "--json", "--device", "cpu").stdout)["ranks"]
     assert alone == {"launcher": "none", "tasks": 1, "tasks_here": 1, "plugins": ranks["plugins"]}
+    shown = good("doctor", "--device", "cpu").stdout.splitlines()
+    assert all(f"    {path} {state}" in shown and "//" not in path for path, state in ranks["plugins"].items())
 
 
 @pytest.mark.skipif(len(KINDS) < 2, reason="there is one MPI alone")

@@ -56,7 +56,7 @@ static bool is_installed(char *path, size_t size, const char *end)
     bool found = false;
     if (program) *(char *)lob_name_in_path(program) = '\0';
     for (size_t i = 0; program && !found && i < sizeof folders / sizeof folders[0]; i++) {
-        snprintf(path, size, "%s/%sliblobule_mpi%s.so", program, folders[i], end);
+        snprintf(path, size, "%s%sliblobule_mpi%s.so", program, folders[i], end);
         found = lob_is_there(path);
     }
     free(program);

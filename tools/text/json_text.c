@@ -24,7 +24,7 @@ static void print_key(const char *key, int indent, int width)
     const int length = (int)strnlen(key, 256);
     printf("%*s", indent, "");
     lob_print_safely(key);
-    printf("%*s", length < width ? width - length : 0, "");
+    printf("%*s", width == 0 ? 0 : length < width ? width - length : 1, "");
 }
 
 /* The texts and numbers of an object in one line. */
