@@ -88,7 +88,11 @@ if(LOBULE_WITH_CUDA)
     list(APPEND pc_private -lstdc++ -lrt -lpthread -ldl)
 endif()
 list(REMOVE_DUPLICATES pc_private)
-list(JOIN pc_private " " LOBULE_PC_LIBS_PRIVATE)
+list(JOIN pc_private " " pc_private)
+set(LOBULE_PC_PRIVATE "")
+if(LOBULE_STATIC) # of a shared one pkg-config would want the .pc files of what is required, privately too
+    set(LOBULE_PC_PRIVATE "Requires.private: libpng libtiff-4 expat zlib libcrypto\nLibs.private: ${pc_private}")
+endif()
 file(RELATIVE_PATH LOBULE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/lobule.pc.in lobule.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lobule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig

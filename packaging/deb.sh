@@ -30,6 +30,7 @@ mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
     --customize-hook="$(in_root lobule doctor)" \
     --customize-hook="copy-in packaging/wheel_test.py /opt" \
     --customize-hook="$(in_root python3 /opt/wheel_test.py)" \
+    --customize-hook="$(in_root "sh -c 'apt-get install -y -qq pkg-config >/dev/null; pkg-config --cflags --libs lobule'")" \
     --customize-hook="$(in_root "sh -c 'apt-get purge -y -qq lobule >/dev/null; ! ls /usr/bin/lobule /usr/share/lobule 2>/dev/null'")" \
     "$release" /dev/null
 echo "deb: installed, tried and removed in a clean $release"
