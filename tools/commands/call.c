@@ -12,8 +12,6 @@
 
 static const lob_caller caller = {lob_find_command, lob_nearest_command, lob_call, lob_call_check};
 
-static const lob_watcher *const watchers[] = {&lob_report_watcher, &lob_bids_watcher, NULL};
-
 /* ---- begin ---- */
 
 static lob_status parse(lob_session *s)
@@ -25,9 +23,7 @@ static lob_status parse(lob_session *s)
         return lob_fail(&s->error, LOB_EARG,
                         "--report -: a report goes to a file, not to standard output; name one, as "
                         "report.json");
-    for (const lob_watcher *const *w = s->watchers; *w; w++)
-        if ((*w)->begin) LOB_TRY((*w)->begin(s));
-    return LOB_OK;
+    return s->namer->begin(s);
 }
 
 /* Rank 0 alone speaks and writes. */
@@ -106,7 +102,7 @@ static void release(lob_session *s)
 {
     if (!s->device_is_lent) lob_device_close(s->context.device);
     lob_ahead_drop(s);
-    lob_watch_forget(s);
+    s->watcher->forget(s);
     lob_converted_end(s->converted);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
@@ -127,7 +123,8 @@ static void start(lob_session *s, const lob_command *command, int argc, char **a
     *s = (lob_session){.command = command,
                        .host = command->host,
                        .caller = &caller,
-                       .watchers = watchers,
+                       .watcher = &lob_report_watcher,
+                       .namer = &lob_bids_namer,
                        .argc = argc,
                        .argv = argv,
                        .device = {.backend = "auto"},
@@ -204,8 +201,7 @@ static bool has_failed(lob_status status)
 /* What comes after work that has succeeded, and may fail too. */
 static lob_status finish(lob_session *s, lob_status status)
 {
-    for (const lob_watcher *const *w = s->watchers; *w; w++)
-        if ((*w)->end) LOB_TRY((*w)->end(s));
+    LOB_TRY(s->namer->end(s));
     LOB_TRY(lob_stdout_end(&s->error));
     return status;
 }

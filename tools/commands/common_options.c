@@ -68,9 +68,7 @@ void lob_options_common(lob_session *s)
     };
     _Static_assert(LOB_COUNT(rows) < LOB_COUNT(s->common), "room for the common options");
     memcpy(s->common, rows, sizeof rows);
-    size_t count = LOB_COUNT(rows);
-    for (const lob_watcher *const *w = s->watchers; *w; w++)
-        if ((*w)->option && (*w)->option(&s->common[count], s)) count++;
+    const size_t count = LOB_COUNT(rows) + s->namer->option(&s->common[LOB_COUNT(rows)], s);
     s->table[1] = (lob_option_table){"Common options", s->common, count};
 }
 

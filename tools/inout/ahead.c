@@ -37,7 +37,7 @@ void lob_session_ahead(lob_session *s, const char *path, int64_t frame)
         return;
     }
     s->ahead[free_at] = a;
-    lob_watch_using(s, path, true, true);
+    s->watcher->using(s, path, true, true);
 }
 
 static int place_of(const lob_session *s, const char *path)

@@ -110,7 +110,7 @@ static bool is_replaceable_report(const char *path)
 static lob_status check_file(lob_session *s, const lob_option *row)
 {
     const char *const path = path_of(row);
-    if (lob_watch_makes_folder(s, path)) return LOB_OK;
+    if (s->namer->makes_folder(s, path)) return LOB_OK;
     if (is_volume(row) && lob_refers_to_scan(path) && !s->command->refers)
         return lob_fail_file_hint(&s->error, LOB_EARG, LOB_HINT_LIKE, path,
                                   "a DICOM SEG refers to the images of a scan");

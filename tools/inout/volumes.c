@@ -24,7 +24,7 @@ static const lob_maker *maker_of(const lob_session *s, const char *path)
 static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
                               const lob_read_options *options, lob_file_info *info)
 {
-    if (!lob_ahead_has(s, path)) lob_watch_using(s, path, true, true);
+    if (!lob_ahead_has(s, path)) s->watcher->using(s, path, true, true);
     if (options->header_only || !lob_ahead_take(s, out, path, options->frame, info)) {
         lob_status st = lob_read(out, path, options, info, &s->error);
         if (st == LOB_ENOMEM && lob_ahead_drop(s)) /* what they hold may be what lacks */
@@ -33,7 +33,7 @@ static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
     }
     lob_session_add(s, "read", info->read_s);
     lob_session_add(s, "inflate", info->inflate_s);
-    lob_watch_has_read(s, out, path, info, NULL);
+    s->watcher->has_read(s, out, path, info, NULL);
     if (out->data) lob_session_hold(s, lob_volume_bytes(out));
     const lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
@@ -114,7 +114,7 @@ int64_t lob_session_voxels(const lob_session *s)
 void lob_session_forget(lob_session *s)
 {
     lob_ahead_drop(s);
-    lob_watch_forget(s);
+    s->watcher->forget(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
     lob_session_give(s, s->held);
@@ -125,7 +125,7 @@ void lob_session_forget(lob_session *s)
 static lob_status open_file(lob_session *s, lob_plane_input *input, int64_t frame)
 {
     const lob_read_options options = lob_session_read_options(s, frame);
-    lob_watch_using(s, input->path, true, true);
+    s->watcher->using(s, input->path, true, true);
     return lob_planes_open(&input->planes, &input->volume, input->path, &options, &input->info,
                            &s->error);
 }
@@ -162,7 +162,7 @@ void lob_session_close(lob_session *s, lob_plane_input *input)
     lob_planes_close(input->planes);
     lob_session_add(s, "read", input->info.read_s);
     lob_session_add(s, "inflate", input->info.inflate_s);
-    lob_watch_has_read(s, &input->volume, input->path, &input->info, NULL);
+    s->watcher->has_read(s, &input->volume, input->path, &input->info, NULL);
     lob_volume_free(&input->volume);
     input->planes = NULL;
 }
@@ -185,7 +185,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
 {
     LOB_TRY(lob_session_cancelled(s));
     if (lob_team_rank(s->team) > 0) return LOB_OK; /* rank 0 writes */
-    LOB_TRY(lob_watch_writing(s, path));
+    LOB_TRY(s->namer->writing(s, path));
     LOB_TRY(lob_session_reserve_output(s));
     lob_session_output output = {.path = strdup(path), .is_new = true};
     const bool named =
@@ -199,8 +199,8 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
         return st;
     }
     s->written[s->outputs_written++] = output;
-    lob_watch_using(s, path, volume != NULL, false);
-    lob_watch_written(s, volume, path);
+    s->watcher->using(s, path, volume != NULL, false);
+    s->watcher->written(s, volume, path);
     return lob_session_cancelled(s);
 }
 
@@ -247,7 +247,7 @@ static lob_status make_volume(lob_session *s, const char *path, void *user)
 static void note_written(lob_session *s, const lob_volume *volume, const char *path,
                          const lob_write_options *options)
 {
-    lob_watch_commented(s, options->comment);
+    s->watcher->commented(s, options->comment);
     note_shear(s, volume, path);
     if (options->labels && volume->names.count > 0 &&
         (options->strip_extensions || !lob_keeps_names(path)))
@@ -262,7 +262,7 @@ static lob_status write_file(lob_session *s, lob_volume *volume, const char *pat
                              lob_write_options *options)
 {
     char *comment;
-    LOB_TRY(lob_watch_comment(s, &comment, path));
+    LOB_TRY(s->watcher->comment(s, &comment, path));
     options->comment = comment;
     volume_output out = {volume, *options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
@@ -311,7 +311,7 @@ lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *pat
 
 static lob_status begin_file(lob_session *s, lob_plane_output *out, int64_t largest)
 {
-    LOB_TRY(lob_watch_writing(s, out->path));
+    LOB_TRY(s->namer->writing(s, out->path));
     return lob_plane_writer_begin(&out->writer, out->volume, largest, out->path, &out->options,
                                   &s->error);
 }
@@ -324,7 +324,7 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
     if (lob_team_rank(s->team) > 0) return LOB_OK;
-    LOB_TRY(lob_watch_comment(s, &out->comment, path));
+    LOB_TRY(s->watcher->comment(s, &out->comment, path));
     out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
     const lob_status st = maker_of(s, path)->begin(s, out, largest);

@@ -1,6 +1,6 @@
 /*
  * Volumes and other files that a command reads and writes: timed, counted against its memory, shown
- * to the watchers. They are files, or, in a recipe, volumes in memory (lob_maker, at
+ * to the watcher. They are files, or, in a recipe, volumes in memory (lob_maker, at
  * the end of this header).
  */
 #ifndef LOB_INOUT_VOLUMES_H

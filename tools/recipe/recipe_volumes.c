@@ -67,8 +67,8 @@ static lob_status read_row(lob_session *s, lob_volume *out, lob_store *store, lo
         }
     }
     lob_session_stage(s, "read", start_s);
-    if (lob_is_kept_file(row)) lob_watch_using(s, path, true, true);
-    lob_watch_has_read(s, out, path, info, NULL);
+    if (lob_is_kept_file(row)) s->watcher->using(s, path, true, true);
+    s->watcher->has_read(s, out, path, info, NULL);
     const lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -165,7 +165,7 @@ static lob_status write_stored(lob_session *s, lob_volume *volume, const char *p
     LOB_TRY(lob_pass(&passed, volume, path, options, &s->error));
     lob_store_put(store_of(s), row, &passed);
     lob_session_stage(s, "write", start_s);
-    lob_watch_written(s, volume, path);
+    s->watcher->written(s, volume, path);
     return lob_session_cancelled(s);
 }
 

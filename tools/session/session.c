@@ -265,6 +265,6 @@ bool lob_session_is_threaded(const lob_session *s)
 
 void lob_session_describe(lob_session *s, const char *path, const char *name)
 {
-    lob_watch_using(s, path, false, true);
-    lob_watch_has_read(s, NULL, path, NULL, name);
+    s->watcher->using(s, path, false, true);
+    s->watcher->has_read(s, NULL, path, NULL, name);
 }

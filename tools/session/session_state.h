@@ -25,6 +25,7 @@ typedef struct lob_host lob_host;
 
 /* Who looks on while a command works: see tools/session/watcher.h. */
 typedef struct lob_watcher lob_watcher;
+typedef struct lob_namer lob_namer;
 
 /* A GPU that a thread opens: see tools/session/session_device.c. */
 typedef struct lob_opening lob_opening;
@@ -125,7 +126,8 @@ struct lob_session {
     const lob_command *command;
     lob_host *host; /* NULL: the session has the process for itself */
     const lob_caller *caller;
-    const lob_watcher *const *watchers; /* and NULL after the last */
+    const lob_watcher *watcher;
+    const lob_namer *namer;
     int argc;
     char **argv; /* after the command's name */
     char **line; /* of lob_command.takes_line: the words behind "--"; NULL: none */
@@ -169,7 +171,7 @@ struct lob_session {
      * memory that nobody else reads is copied, not handed over. */
     bool reads_again;
     bool noted_shear;         /* of an output's axes, once for all of them */
-    bool extra;               /* the option of lob_watcher.option is given, */
+    bool extra;               /* the option of lob_namer is given, */
     char *renamed;            /* and an output has this name, malloc'ed, NULL: none has, */
     const char *renamed_from; /* for what was typed, which points into argv; */
     const char *extra_role;   /* in reports, of files that no row names */

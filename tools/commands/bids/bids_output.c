@@ -285,5 +285,5 @@ static lob_status end(lob_session *s)
     return st;
 }
 
-const lob_watcher lob_bids_watcher = {
+const lob_namer lob_bids_namer = {
     .option = option, .begin = begin, .makes_folder = makes_folder, .writing = writing, .end = end};

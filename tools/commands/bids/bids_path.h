@@ -62,6 +62,6 @@ const char *lob_bids_bare(const char *label);
  */
 lob_status lob_bids_manifest(lob_session *s, char **text, const lob_bids_search *search);
 
-extern const lob_watcher lob_bids_watcher;
+extern const lob_namer lob_bids_namer;
 
 #endif
