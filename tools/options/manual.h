@@ -49,6 +49,9 @@ void lob_row_identifier(char *name, size_t size, const lob_option *row);
 /* The next of "a|b|c", which *choices leaves behind; false: there is none. */
 bool lob_next_choice(char *word, size_t size, const char **choices);
 
+/* "lobule growcut IMAGE SEEDS -o FILE [OPTION...]", a line; roff: in its fonts. */
+void lob_put_usage(FILE *to, const lob_manual *manual, bool roff);
+
 /* Text as roff shows it unchanged. */
 void lob_put_roff(FILE *to, const char *text);
 

@@ -76,23 +76,6 @@ static void put_rows(FILE *to, const char *title, const lob_option_table *table,
     }
 }
 
-static void put_synopsis(FILE *to, const lob_manual *m)
-{
-    fprintf(to, ".SH SYNOPSIS\n\\fBlobule %s\\fR", m->name);
-    for (int operands = 1; operands >= 0; operands--)
-        for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
-            if (row->operand != operands || (!row->operand && !row->required)) continue;
-            if (row->operand)
-                fprintf(to, row->required ? " \\fI%s\\fR%s" : " [\\fI%s\\fR]%s", row->name,
-                        row->kind == LOB_OPT_WORDS ? "..." : "");
-            else if (row->letter)
-                fprintf(to, " \\fB\\-%c\\fR \\fI%s\\fR", row->letter, row->unit);
-            else
-                fprintf(to, " \\fB\\-\\-%s\\fR \\fI%s\\fR", row->name, row->unit);
-        }
-    fputs(" [\\fIOPTION\\fR...]\n", to);
-}
-
 /* Paragraphs or lines separated by '\n', with a request between them. */
 static void put_lines(FILE *to, const char *text, const char *between)
 {
@@ -115,7 +98,8 @@ void lob_print_man(FILE *to, const lob_manual *m)
     char title[64];
     snprintf(title, sizeof title, "lobule-%s", m->name);
     lob_put_man_head(to, title, m->summary);
-    put_synopsis(to, m);
+    fputs(".SH SYNOPSIS\n", to);
+    lob_put_usage(to, m, true);
     if (m->description) {
         fputs(".SH DESCRIPTION\n", to);
         put_lines(to, m->description, ".PP\n");

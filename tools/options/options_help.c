@@ -97,21 +97,25 @@ static void print_rows(FILE *to, const char *title, const lob_option_table *tabl
     }
 }
 
-static void print_usage(FILE *to, const lob_manual *m)
+void lob_put_usage(FILE *to, const lob_manual *m, bool roff)
 {
-    fprintf(to, "Usage: lobule %s", m->name);
+    const char *const dash = roff ? "\\-" : "-", *const bold = roff ? "\\fB" : "";
+    const char *const italic = roff ? "\\fI" : "", *const plain = roff ? "\\fR" : "";
+    fprintf(to, "%slobule %s%s", bold, m->name, plain);
     for (int operands = 1; operands >= 0; operands--)
         for (const lob_option *row = NULL; (row = lob_option_next(m->tables, m->count, row));) {
             if (row->operand != operands || (!row->operand && !row->required)) continue;
             if (row->operand)
-                fprintf(to, row->required ? " %s%s" : " [%s]%s", row->name,
+                fprintf(to, row->required ? " %s%s%s%s" : " [%s%s%s]%s", italic, row->name, plain,
                         row->kind == LOB_OPT_WORDS ? "..." : "");
             else if (row->letter)
-                fprintf(to, " -%c %s", row->letter, row->unit);
+                fprintf(to, " %s%s%c%s %s%s%s", bold, dash, row->letter, plain, italic, row->unit,
+                        plain);
             else
-                fprintf(to, " --%s %s", row->name, row->unit);
+                fprintf(to, " %s%s%s%s%s %s%s%s", bold, dash, dash, row->name, plain, italic,
+                        row->unit, plain);
         }
-    fputs(" [OPTION...]\n", to);
+    fprintf(to, " [%sOPTION%s...]\n", italic, plain);
 }
 
 int lob_next_exit_code(char *text, size_t size, lob_status *from, bool differs)
@@ -142,7 +146,8 @@ static void print_exit_codes(FILE *to, bool differs)
 void lob_print_help(FILE *to, const lob_manual *m)
 {
     fprintf(to, "lobule %s: %s\n\n", m->name, m->summary);
-    print_usage(to, m);
+    fputs("Usage: ", to);
+    lob_put_usage(to, m, false);
     if (m->description) {
         fputc('\n', to);
         print_wrapped(to, m->description, 0, 0);

@@ -106,10 +106,9 @@ static lob_status take_choice(lob_error *error, const lob_option *row, const cha
     return LOB_OK;
 }
 
-/* Of a pair or a triple. */
 static int numbers_of(const lob_option *row)
 {
-    return row->kind == LOB_OPT_PAIR ? 2 : 3;
+    return row->kind == LOB_OPT_REAL ? 1 : row->kind == LOB_OPT_PAIR ? 2 : 3;
 }
 
 /* Numbers separated by commas */
@@ -300,12 +299,6 @@ static void int_text(char *text, size_t size, const lob_option *row)
     if (in_range(row, v)) snprintf(text, size, "%d", v);
 }
 
-static void real_text(char *text, size_t size, const lob_option *row)
-{
-    const double v = *(const double *)row->target;
-    if (in_range(row, v)) snprintf(text, size, "%.15g", v);
-}
-
 static void text_text(char *text, size_t size, const lob_option *row)
 {
     const char *const v = *(const char *const *)row->target;
@@ -318,9 +311,10 @@ static void numbers_text(char *text, size_t size, const lob_option *row)
     const double *v = row->target;
     bool set = false;
     for (int i = 0; i < n; i++) set = set || in_range(row, v[i]);
-    if (!set) return;
-    if (n == 2) snprintf(text, size, "%.15g,%.15g", v[0], v[1]);
-    if (n == 3) snprintf(text, size, "%.15g,%.15g,%.15g", v[0], v[1], v[2]);
+    for (int i = 0; i < n && set; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%.15g", i ? "," : "", v[i]);
+    }
 }
 
 static void choice_text(char *text, size_t size, const lob_option *row)
@@ -394,7 +388,7 @@ static const struct {
 } kinds[] = {
     [LOB_OPT_FLAG] = {.take = take_flag,    .text = flag_text   },
     [LOB_OPT_INT] = {.take = take_int,     .text = int_text    },
-    [LOB_OPT_REAL] = {.take = take_real,    .text = real_text   },
+    [LOB_OPT_REAL] = {.take = take_real,    .text = numbers_text},
     [LOB_OPT_TEXT] = {.take = take_text,    .text = text_text   },
     [LOB_OPT_INPUT] = {.take = take_text,    .text = text_text   },
     [LOB_OPT_OUTPUT] = {.take = take_text,    .text = text_text   },
