@@ -1,8 +1,8 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
 #include "io/dicom/dicom_series.h"
 #include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,26 +14,6 @@ static void add_three(cJSON *object, const char *key, const double numbers[3])
 static void add_field(void *user, const char *name, const char *value)
 {
     cJSON_AddStringToObject(user, name, value); /* of HDF5's MetaData, so it may be anything */
-}
-
-/* The smallest box along the world's axes around the outer faces of the voxels: lower, upper
- * corner. */
-static void bounding_box(double box_mm[2][3], const lob_volume *v)
-{
-    const double sides[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
-    for (int a = 0; a < 3; a++) {
-        box_mm[0][a] = INFINITY;
-        box_mm[1][a] = -INFINITY;
-    }
-    for (int corner = 0; corner < 8; corner++) {
-        double voxel[3], world[3];
-        for (int a = 0; a < 3; a++) voxel[a] = (corner >> a & 1 ? sides[a] : 0.0) - 0.5;
-        lob_voxel_to_world(world, &v->geometry, voxel);
-        for (int a = 0; a < 3; a++) {
-            box_mm[0][a] = fmin(box_mm[0][a], world[a]);
-            box_mm[1][a] = fmax(box_mm[1][a], world[a]);
-        }
-    }
 }
 
 static cJSON *describe(const lob_volume *v, const char *path, const lob_file_info *info)
@@ -62,7 +42,7 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     cJSON *affine = cJSON_AddArrayToObject(about, "affine");
     for (int r = 0; r < 3; r++)
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(v->geometry.affine[r], 4));
-    bounding_box(box_mm, v);
+    lob_grid_box(box_mm[0], box_mm[1], &v->geometry, v->dims, NULL);
     cJSON *box = cJSON_AddArrayToObject(about, "bounding_box_mm");
     for (int i = 0; i < 2; i++) cJSON_AddItemToArray(box, cJSON_CreateDoubleArray(box_mm[i], 3));
     cJSON *box_um = fine ? cJSON_AddArrayToObject(about, "bounding_box_um") : NULL;

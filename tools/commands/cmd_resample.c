@@ -22,24 +22,19 @@ typedef struct {
 
 enum { NEAREST, LINEAR, MAJORITY, STROKES };
 
-/* The world axis, 0 to 2, that a letter names, or -1. */
+/* The world axis, 0 to 2, that a letter names, or 3. */
 static int world_axis(char letter)
 {
     const char *const letters = "RLAPSI", *at = letter ? strchr(letters, letter) : NULL;
-    return at ? (int)(at - letters) / 2 : -1;
+    return at ? (int)(at - letters) / 2 : 3;
 }
 
 /* Three letters, each of another world axis? */
 static bool is_orientation(const char *letters)
 {
-    bool used[3] = {false};
-    if (strlen(letters) != 3) return false;
-    for (int a = 0; a < 3; a++) {
-        const int axis = world_axis(letters[a]);
-        if (axis < 0 || used[axis]) return false;
-        used[axis] = true;
-    }
-    return true;
+    unsigned axes = 0;
+    for (const char *c = letters; *c; c++) axes |= 1U << world_axis(*c);
+    return strlen(letters) == 3 && axes == 7;
 }
 
 static lob_status check(lob_session *s, void *user)
@@ -122,21 +117,10 @@ static lob_status make_output(lob_session *s, lob_volume *out, const lob_resampl
 /* Does the new grid lie on one side of the image, so that they share nothing? */
 static bool lies_beside(const lob_resample_input *in)
 {
-    const lob_dims d = in->volume->dims;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int corner = 0; corner < 8; corner++) {
-        double at[3], world[3];
-        for (int a = 0; a < 3; a++)
-            at[a] = (corner >> a & 1) ? (double)lob_side(in->dims, a) - 0.5 : -0.5;
-        lob_voxel_to_world(world, &in->geometry, at);
-        lob_world_to_voxel(at, &in->volume->geometry, world);
-        for (int a = 0; a < 3; a++) {
-            low[a] = fmin(low[a], at[a]);
-            high[a] = fmax(high[a], at[a]);
-        }
-    }
+    double low[3], high[3];
+    lob_grid_box(low, high, &in->geometry, in->dims, &in->volume->geometry);
     for (int a = 0; a < 3; a++)
-        if (high[a] <= -0.5 || low[a] >= (double)lob_side(d, a) - 0.5) return true;
+        if (high[a] <= -0.5 || low[a] >= (double)lob_side(in->volume->dims, a) - 0.5) return true;
     return false;
 }
 

@@ -2,7 +2,6 @@
 #include "tools/inout/grid.h"
 
 #include "io/png.h"
-#include "volumes/crop.h"
 #include "volumes/reorient.h"
 
 #include <math.h>
@@ -27,6 +26,23 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices)
                              : "--neighbours %d is for slices; add --slices, or choose 6, 18 or 26",
                         *neighbours);
     return LOB_OK;
+}
+
+void lob_grid_box(double low[3], double high[3], const lob_geometry *geometry, lob_dims dims,
+                  const lob_geometry *onto)
+{
+    for (int corner = 0; corner < 8; corner++) {
+        double voxel[3], at[3];
+        for (int a = 0; a < 3; a++)
+            voxel[a] = (corner >> a & 1 ? (double)lob_side(dims, a) : 0.0) - 0.5;
+        lob_voxel_to_world(at, geometry, voxel);
+        if (onto) lob_world_to_voxel(voxel, onto, at);
+        for (int a = 0; a < 3; a++) {
+            const double place = onto ? voxel[a] : at[a];
+            low[a] = fmin(corner == 0 ? INFINITY : low[a], place);
+            high[a] = fmax(corner == 0 ? -INFINITY : high[a], place);
+        }
+    }
 }
 
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path)
@@ -61,17 +77,8 @@ static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, 
     return LOB_OK;
 }
 
-static void tell_place(lob_session *s, const int64_t first[3], const char *path,
-                       const char *image_path)
-{
-    lob_json_integers(last_input(s), "placed_at", first);
-    lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
-                    (long long)first[0], (long long)first[1], (long long)first[2]);
-}
-
-/* Lay a part of the image's grid on the whole of it. */
-static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[3],
-                        const char *path, const lob_volume *image)
+lob_status lob_grid_place(lob_session *s, lob_volume *volume, const int64_t first[3],
+                          const char *path, const lob_volume *image)
 {
     const int64_t before = lob_volume_bytes(volume);
     const int64_t after = lob_product(lob_voxels(image), volume->channels,
@@ -79,26 +86,21 @@ static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[
     LOB_TRY(lob_session_take(s, after, path));
     const lob_status st = lob_volume_place(volume, first, image);
     lob_session_give(s, st == LOB_OK ? before : after);
-    if (st != LOB_OK) return lob_session_no_memory(s, path);
-    return LOB_OK;
+    return st == LOB_OK ? st : lob_session_no_memory(s, path);
 }
 
-/* Does the whole of a part lie in the image? */
-static bool inside(const int64_t first[3], lob_dims part, lob_dims whole)
+lob_box lob_grid_seen(lob_dims dims, const lob_box *box, const int64_t first[3])
 {
-    bool all = true;
-    for (int a = 0; a < 3; a++)
-        all = all && first[a] >= 0 && first[a] + lob_side(part, a) <= lob_side(whole, a);
-    return all;
-}
-
-/* Do the grids have a voxel in common? */
-static bool overlap(const int64_t first[3], lob_dims part, lob_dims whole)
-{
-    bool some = true;
-    for (int a = 0; a < 3; a++)
-        some = some && first[a] < lob_side(whole, a) && first[a] + lob_side(part, a) > 0;
-    return some;
+    lob_box seen;
+    bool any = true;
+    for (int a = 0; a < 3; a++) {
+        const int64_t low = box->first[a] + first[a], end = low + box->size[a];
+        const int64_t side = lob_side(dims, a);
+        seen.first[a] = low > 0 ? low : 0;
+        seen.size[a] = (end < side ? end : side) - seen.first[a];
+        any = any && seen.size[a] > 0;
+    }
+    return any ? seen : (lob_box){.size = {0}};
 }
 
 /*
@@ -116,8 +118,9 @@ static bool find_part(lob_turn *how, int64_t first[3], const lob_volume *volume,
                                        lob_turned_geometry(&volume->geometry, volume->dims, &turn)};
         *how = turn;
         if (!lob_place_in(first, &turned, image)) continue;
-        if (number == 0 ? overlap(first, turned.dims, image->dims)
-                        : inside(first, turned.dims, image->dims))
+        const lob_box all = lob_box_whole(turned.dims);
+        const lob_box seen = lob_grid_seen(image->dims, &all, first);
+        if (number == 0 ? seen.size[0] > 0 : memcmp(seen.size, all.size, sizeof all.size) == 0)
             return true;
     }
     return false;
@@ -144,8 +147,11 @@ lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], c
     const double start_s = lob_clock_s();
     st = changes(&how) ? turn(s, volume, &how, path, image, image_path) : LOB_OK;
     if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
-    if (st == LOB_OK && placed) tell_place(s, first, path, image_path);
-    return st;
+    if (st != LOB_OK || !placed) return st;
+    lob_json_integers(last_input(s), "placed_at", first);
+    lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
+                    (long long)first[0], (long long)first[1], (long long)first[2]);
+    return LOB_OK;
 }
 
 lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
@@ -156,7 +162,7 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
     if (lob_same_dims(volume->dims, image->dims) && !first[0] && !first[1] && !first[2])
         return LOB_OK;
     const double start_s = lob_clock_s();
-    LOB_TRY(place(s, volume, first, path, image));
+    LOB_TRY(lob_grid_place(s, volume, first, path, image));
     lob_session_stage(s, "reorient", start_s);
     return LOB_OK;
 }
@@ -268,11 +274,10 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
 
 lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame)
 {
-    lob_volume header = lob_volume_empty();
+    lob_volume header;
     if (frame < 0) return lob_session_read(s, out, path, LOB_FRAME_UNSAID);
     if (!lob_session_is_stored(s, path) && lob_session_peek(s, &header, path) && header.frames == 1)
         frame = 0;
-    lob_volume_free(&header);
     return lob_session_read(s, out, path, frame);
 }
 

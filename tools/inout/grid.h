@@ -4,6 +4,7 @@
 
 #include "tools/inout/volumes.h"
 #include "tools/options/image_rows.h"
+#include "volumes/crop.h"
 #include "volumes/labels.h"
 
 /* The voxel axis across the slices of --slices; -1 in 3D (slices < 0). */
@@ -49,6 +50,20 @@ lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, cons
 /* lob_grid_read of labels, and lob_grid_narrow. */
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path);
+
+/* Lay a volume, whose first voxel is there on the grid of another, on all of that, filled up with
+ * 0. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_grid_place(lob_session *s, lob_volume *volume, const int64_t first[3],
+                          const char *path, const lob_volume *image);
+
+/* What of a volume's box lies in a grid, in which the volume begins at `first`, as a box of that;
+ * sizes of 0: nothing. */
+lob_box lob_grid_seen(lob_dims dims, const lob_box *box, const int64_t first[3]);
+
+/* The smallest box around the outer faces of a grid's voxels, along the world's axes in mm, or,
+ * onto another geometry, in voxels of that; NULL: none. */
+void lob_grid_box(double low[3], double high[3], const lob_geometry *geometry, lob_dims dims,
+                  const lob_geometry *onto);
 
 /* LOB_OK if a volume has one channel, else LOB_EDATA. */
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path);

@@ -27,7 +27,6 @@ static bool reads_all(const lob_session *s, const char *path, const lob_box *box
     const lob_box all = lob_box_whole(header.dims);
     const int64_t whole = bytes_of(&header, &all), part = bytes_of(&header, box ? box : &all);
     const int64_t left = lob_session_left(s);
-    lob_volume_free(&header);
     return whole >= 0 && whole <= left && part <= left - whole;
 }
 
@@ -36,7 +35,7 @@ lob_status lob_part_header(lob_session *s, lob_volume *out, const char *path, in
 {
     const lob_read_options options = {.frame = frame};
     int64_t chosen;
-    if (alone || !lob_session_peek(s, out, path))
+    if (alone || !lob_session_peek_header(s, out, path))
         LOB_TRY(lob_session_read_header(s, out, path, NULL));
     return lob_choose_frame(&chosen, out->frames, path, &options, &s->error);
 }
@@ -94,22 +93,6 @@ lob_status lob_part_read(lob_session *s, lob_volume *out, const char *path, int6
 
 /* ---- reading what is marked ---- */
 
-/* What of a volume's box lies in a grid, in which the volume begins at `first`, as a box of that;
- * sizes of 0: nothing. */
-static lob_box seen_in(lob_dims dims, const lob_box *box, const int64_t first[3])
-{
-    lob_box seen;
-    bool any = true;
-    for (int a = 0; a < 3; a++) {
-        const int64_t low = box->first[a] + first[a], end = low + box->size[a];
-        const int64_t side = lob_side(dims, a);
-        seen.first[a] = low > 0 ? low : 0;
-        seen.size[a] = (end < side ? end : side) - seen.first[a];
-        any = any && seen.size[a] > 0;
-    }
-    return any ? seen : (lob_box){.size = {0}};
-}
-
 /* The box of what is marked, or a voxel of those that may be, and one around it. */
 static void widen(lob_box *box, const lob_box *may, const lob_volume *image)
 {
@@ -160,10 +143,7 @@ static lob_status find_box(lob_session *s, lob_box *found, const lob_plane_input
 static bool lies_alike(const lob_session *s, const char *path, const lob_volume *image)
 {
     lob_volume v;
-    if (!lob_session_peek(s, &v, path)) return false;
-    const bool same = lob_same_grid(image, "", &v, "", NULL) == LOB_OK;
-    lob_volume_free(&v);
-    return same;
+    return lob_session_peek(s, &v, path) && lob_same_grid(image, "", &v, "", NULL) == LOB_OK;
 }
 
 static lob_status read_marked(lob_session *s, lob_volume *out, lob_box *at, lob_plane_input *in,
@@ -195,9 +175,9 @@ lob_status lob_part_read_marked(lob_session *s, lob_volume *out, lob_box *at, co
     LOB_TRY(lob_grid_one_channel(s, out, path));
     if (labels) LOB_TRY(lob_grid_narrow(s, out, path));
     lob_box all = lob_box_whole(out->dims);
-    const lob_box may = seen_in(image->dims, &all, first);
+    const lob_box may = lob_grid_seen(image->dims, &all, first);
     if (!lob_box_of(at, out)) *at = (lob_box){.size = {0}};
-    *at = seen_in(image->dims, at, first);
+    *at = lob_grid_seen(image->dims, at, first);
     widen(at, &may, image);
     memcpy(all.first, first, sizeof all.first);
     return lob_part_lay(s, out, &all, at, image, path);
@@ -206,16 +186,12 @@ lob_status lob_part_read_marked(lob_session *s, lob_volume *out, lob_box *at, co
 lob_status lob_part_lay(lob_session *s, lob_volume *part, const lob_box *from, const lob_box *onto,
                         const lob_volume *grid, const char *path)
 {
-    const int64_t before = lob_volume_bytes(part), after = bytes_of(part, onto);
     const lob_volume place = {.dims = lob_box_dims(onto),
                               .geometry = lob_box_geometry(&grid->geometry, onto)};
     int64_t first[3];
     for (int a = 0; a < 3; a++) first[a] = from->first[a] - onto->first[a];
     if (memcmp(from, onto, sizeof *from) == 0) return LOB_OK;
-    LOB_TRY(lob_session_take(s, after, path));
-    const lob_status st = lob_volume_place(part, first, &place);
-    lob_session_give(s, st == LOB_OK ? before : after);
-    return st == LOB_OK ? st : lob_session_no_memory(s, path);
+    return lob_grid_place(s, part, first, path, &place);
 }
 
 /* ---- writing ---- */

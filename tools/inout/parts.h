@@ -7,7 +7,6 @@
 #define LOB_PARTS_H
 
 #include "tools/inout/grid.h"
-#include "volumes/crop.h"
 
 /*
  * The header of a volume of which a box is going to be read; that reports it then.

@@ -81,19 +81,27 @@ void lob_volumes_free(lob_volume *const *volumes)
     for (; *volumes; volumes++) lob_volume_free(*volumes);
 }
 
-bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
+bool lob_session_peek_header(const lob_session *s, lob_volume *out, const char *path)
 {
     return maker_of(s, path)->peek(s, out, path);
+}
+
+bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
+{
+    if (!lob_session_peek_header(s, out, path)) return false;
+    lob_volume header = *out;
+    out->header = (lob_header){.bytes = NULL};
+    out->names = (lob_label_names){0};
+    lob_volume_free(&header);
+    return true;
 }
 
 /* Voxels times channels of an input; INT64_MAX: not known without work. */
 static int64_t voxels_of(const lob_session *s, const char *path)
 {
-    lob_volume header = lob_volume_empty();
+    lob_volume header;
     if (lob_is_folder(path) || !lob_session_peek(s, &header, path)) return INT64_MAX;
-    const int64_t voxels = lob_voxels(&header) * header.channels;
-    lob_volume_free(&header);
-    return voxels;
+    return lob_voxels(&header) * header.channels;
 }
 
 int64_t lob_session_voxels(const lob_session *s)

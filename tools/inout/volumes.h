@@ -55,6 +55,9 @@ void lob_volumes_free(lob_volume *const *volumes);
 
 /* The header alone, for an estimate: nothing is reported. false: it cannot be read; then out is
  * empty. */
+bool lob_session_peek_header(const lob_session *s, lob_volume *out, const char *path);
+
+/* The same without what needs memory: nothing to free. */
 bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);
 
 /*
@@ -170,7 +173,7 @@ struct lob_maker {
     /* lob_session_read; voxels false: lob_session_read_header. */
     lob_status (*read)(lob_session *s, lob_volume *out, const char *path, int64_t frame,
                        bool voxels, lob_file_info *info);
-    /* lob_session_peek. */
+    /* lob_session_peek_header. */
     bool (*peek)(const lob_session *s, lob_volume *out, const char *path);
     /* lob_session_open; *input has its path. */
     lob_status (*open)(lob_session *s, lob_plane_input *input, int64_t frame);
