@@ -23,7 +23,7 @@ typedef struct {
     lob_volume volume, changed, scan;
     lob_label_set labels;
     lob_type_change change;
-    lob_slabs *slabs;
+    lob_slabs slabs;
     void *data; /* of a slab in another type */
 } work;
 
@@ -103,39 +103,39 @@ static lob_status check_made(lob_session *s, const work *w)
 static lob_status convert_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
-    if (!w->data) return lob_slabs_put(s, w->slabs, slab, slab->image.data);
+    if (!w->data) return lob_slabs_put(s, &w->slabs, slab, slab->image.data);
     lob_session_compute(s, "converting");
     LOB_TRY(lob_type_change_voxels(s, &w->change, &slab->image, slab->z, w->data));
     lob_session_computed(s);
-    return lob_slabs_put(s, w->slabs, slab, w->data);
+    return lob_slabs_put(s, &w->slabs, slab, w->data);
 }
 
 static lob_status convert_slabs(lob_session *s, work *w, lob_write_options options)
 {
     const settings *const set = &w->set;
-    LOB_TRY(lob_slabs_open(s, w->slabs));
-    const bool change = changes(set, &w->slabs->volume);
-    const lob_type type = change ? (lob_type)set->type : w->slabs->volume.type;
+    LOB_TRY(lob_slabs_open(s, &w->slabs));
+    const bool change = changes(set, &w->slabs.volume);
+    const lob_type type = change ? (lob_type)set->type : w->slabs.volume.type;
     const size_t each = lob_type_of(type)->bytes;
-    lob_volume made = change ? lob_grid_header(&w->slabs->volume, type) : w->slabs->volume;
+    lob_volume made = change ? lob_grid_header(&w->slabs.volume, type) : w->slabs.volume;
     if (lob_grid_is_stated(&set->stated)) {
         made.header = (lob_header){.bytes = NULL}; /* it stays the input's */
         lob_grid_state(&made, &set->stated);
     }
     LOB_TRY(lob_session_check_volume(s, &made, set->out));
     const int64_t bytes = change ? (int64_t)each : 0;
-    LOB_TRY(lob_slabs_cut(s, w->slabs, 0, 1, bytes, (int64_t)each));
+    LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, bytes, (int64_t)each));
     if (set->plan > 0) return LOB_OK;
-    if (change && !(w->data = lob_session_array(s, lob_slabs_voxels(w->slabs), each, set->out)))
+    if (change && !(w->data = lob_session_array(s, lob_slabs_voxels(&w->slabs), each, set->out)))
         return LOB_ENOMEM;
-    LOB_TRY(lob_slabs_begin(s, w->slabs, &made, 0, set->out, options));
-    LOB_TRY(lob_slabs_each(s, w->slabs, convert_slab, w));
+    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, set->out, options));
+    LOB_TRY(lob_slabs_each(s, &w->slabs, convert_slab, w));
     int64_t sums[] = {w->change.lost, w->change.rounded};
     LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
     w->change.lost = sums[0];
     w->change.rounded = sums[1];
     if (change) lob_type_change_report(s, &w->change);
-    return lob_slabs_commit(s, w->slabs);
+    return lob_slabs_commit(s, &w->slabs);
 }
 
 /* ---- the command ---- */
@@ -146,7 +146,7 @@ static lob_status convert(lob_session *s, void *user)
     const settings *const set = &w->set;
     lob_volume *const volume = &w->volume;
     const bool labels = is_of_labels(s, set);
-    lob_slabs slabs = {
+    w->slabs = (lob_slabs){
         .path = set->in, .frame = set->frame, .channel = set->channel, .plan = set->plan};
     enum { CHANGED = 8 };
     s->spaced = !isnan(set->stated.spacing[0]);
@@ -158,12 +158,8 @@ static lob_status convert(lob_session *s, void *user)
     options.like = set->like;
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;
-    if (!labels && lob_slabs_serve(s, &slabs, set->type < 0 ? 0 : CHANGED)) {
-        w->slabs = &slabs;
-        const lob_status st = convert_slabs(s, w, options);
-        lob_slabs_close(s, &slabs);
-        return st;
-    }
+    if (!labels && lob_slabs_serve(s, &w->slabs, set->type < 0 ? 0 : CHANGED))
+        return lob_slabs_close(s, &w->slabs, convert_slabs(s, w, options));
     if (set->like) LOB_TRY(lob_session_read_header(s, &w->scan, set->like, NULL));
     LOB_TRY(lob_session_read(s, volume, set->in, frame));
     lob_grid_state(volume, &set->stated);

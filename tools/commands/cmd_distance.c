@@ -18,7 +18,7 @@ typedef struct {
     settings set; /* first */
     lob_volume labels, distance, feature;
     lob_label_set labelled;
-    lob_slabs *slabs; /* of several tasks; NULL: all is here */
+    lob_slabs slabs; /* of several tasks */
 } work;
 
 enum { TO_SET, TO_OTHER }; /* in the order of the option's words */
@@ -95,10 +95,10 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         LOB_TRY(lob_grid_make(s, &w->feature, &w->labels, w->labels.type, 1, set->labels));
     const lob_distance_output out = {w->distance.data, w->feature.data};
     lob_session_compute(s, "measuring");
-    const int64_t nz = w->slabs ? w->slabs->volume.dims.nz : 0;
+    const int64_t nz = w->slabs.volume.dims.nz;
     const lob_status st =
-        w->slabs ? lob_distance_slabs(&out, &in, &options, nz, s->team, &s->context, &s->error)
-                 : s->backend->distance(&out, &in, &options, &s->context, &s->error);
+        s->team ? lob_distance_slabs(&out, &in, &options, nz, s->team, &s->context, &s->error)
+                : s->backend->distance(&out, &in, &options, &s->context, &s->error);
     return lob_session_done(s, st, set->labels, NULL);
 }
 
@@ -151,7 +151,7 @@ static lob_status finish(lob_session *s, const settings *set, work *w)
 static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
-    lob_slabs *const slabs = w->slabs;
+    lob_slabs *const slabs = &w->slabs;
     const settings *const set = &w->set;
     const lob_volume *const image = &slab->image;
     LOB_TRY(lob_slab_copy(s, &w->labels, &slabs->volume, image->data, image->dims, set->labels));
@@ -174,10 +174,10 @@ static int64_t voxel_bytes(const settings *set, int64_t label)
     return 3 * DISTANCE + (1 + tagged) * label + (set->feature ? label : 0);
 }
 
-static lob_status by_slabs(lob_session *s, work *w, lob_slabs *slabs)
+static lob_status by_slabs(lob_session *s, work *w)
 {
     const settings *const set = &w->set;
-    w->slabs = slabs;
+    lob_slabs *const slabs = &w->slabs;
     LOB_TRY(lob_slabs_open(s, slabs));
     LOB_TRY(check_labels(s, set, &slabs->volume));
     const int64_t label = (int64_t)lob_type_of(slabs->volume.type)->bytes;
@@ -211,21 +211,17 @@ static lob_status distance(lob_session *s, void *user)
     const settings *const set = &w->set;
     lob_volume labels;
     if (s->ranks || set->plan > 0) {
-        lob_slabs slabs = {.path = set->labels,
-                           .frame = set->frame,
-                           .channel = -1,
-                           .plan = set->plan,
-                           .at_once = true};
-        const lob_status st = by_slabs(s, w, &slabs);
-        lob_slabs_close(s, &slabs);
-        return st;
+        w->slabs = (lob_slabs){.path = set->labels,
+                               .frame = set->frame,
+                               .channel = -1,
+                               .plan = set->plan,
+                               .at_once = true};
+        return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     }
     const lob_status st = in_memory(s, set, w);
-    if (st == LOB_ENOMEM && lob_session_peek(s, &labels, set->labels)) {
-        const int64_t bytes = (int64_t)lob_type_of(labels.type)->bytes;
-        lob_slabs_suggest(s, set->labels, 0, voxel_bytes(set, bytes));
-        lob_volume_free(&labels);
-    }
+    if (st == LOB_ENOMEM && lob_session_peek(s, &labels, set->labels))
+        lob_slabs_suggest(s, set->labels, 0,
+                          voxel_bytes(set, (int64_t)lob_type_of(labels.type)->bytes));
     return st;
 }
 

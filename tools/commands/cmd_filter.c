@@ -171,12 +171,13 @@ static lob_status check(lob_session *s, void *user)
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
-    lob_slabs slabs = {.path = w->set.image,
-                       .mask = w->set.mask,
-                       .frame = w->set.frame,
-                       .channel = w->set.channel,
-                       .plan = w->set.plan};
-    if (lob_filter_goes_in_slabs(s, w, &slabs)) return lob_filter_by_slabs(s, w, &slabs);
+    w->slabs = (lob_slabs){.path = w->set.image,
+                           .mask = w->set.mask,
+                           .frame = w->set.frame,
+                           .channel = w->set.channel,
+                           .plan = w->set.plan};
+    if (lob_filter_goes_in_slabs(s, w))
+        return lob_slabs_close(s, &w->slabs, lob_filter_by_slabs(s, w));
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);

@@ -195,9 +195,7 @@ static lob_status stats(lob_session *s, void *user)
     const bool sums = !(lob_region_columns_needs(set->columns) & LOB_COLUMN_PERCENTILES);
     if (sums && lob_slabs_serve(s, &w->slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));
-        const lob_status st = by_slabs(s, w);
-        lob_slabs_close(s, &w->slabs);
-        return st;
+        return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     }
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));

@@ -3,7 +3,7 @@
 #define LOB_FILTER_WORK_H
 
 #include "kernels/filters/filters.h"
-#include "tools/inout/slabs.h"
+#include "tools/commands/slab_filter.h"
 
 /* A step as it was typed; lengths become voxels once the image is known. */
 typedef struct {
@@ -60,6 +60,9 @@ typedef struct {
     lob_type type;
     int out_channels;
     int64_t out_bytes; /* of all of it */
+
+    lob_slabs slabs; /* of a volume that is taken so, with its */
+    lob_slab_filter filter;
 } lob_filter_work;
 
 /* Fit the steps to a frame of the image, and find type and channels of what comes of it. */
@@ -70,9 +73,9 @@ void lob_filter_report(lob_session *s, const lob_filter_work *w, cJSON *frames);
 
 /* Is the image to be worked on in slabs? Several tasks have no choice; one takes the whole where a
  * part does not say enough. */
-bool lob_filter_goes_in_slabs(lob_session *s, lob_filter_work *w, const lob_slabs *slabs);
+bool lob_filter_goes_in_slabs(lob_session *s, lob_filter_work *w);
 
 /* The whole command, in slabs: the report is that of a volume in one piece. */
-lob_status lob_filter_by_slabs(lob_session *s, lob_filter_work *w, lob_slabs *slabs);
+lob_status lob_filter_by_slabs(lob_session *s, lob_filter_work *w);
 
 #endif

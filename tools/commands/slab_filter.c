@@ -17,17 +17,17 @@ static lob_status look(lob_session *s, const lob_slab *slab, void *user)
     own.data = (char *)own.data + before * (int64_t)lob_type_of(own.type)->bytes;
     lob_filter_scan(&not_data, &beyond, &own, mask, s->context.threads);
     f->not_data += not_data;
-    f->unbounded = f->unbounded || beyond;
+    f->in.unbounded = f->in.unbounded || beyond;
     return lob_session_cancelled(s);
 }
 
 static lob_status look_through(lob_session *s, lob_slab_filter *f)
 {
     LOB_TRY(lob_slabs_each(s, f->slabs, look, f));
-    int64_t sums[] = {f->not_data, f->unbounded};
+    int64_t sums[] = {f->not_data, f->in.unbounded};
     LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
     f->not_data = sums[0];
-    f->unbounded = sums[1] > 0;
+    f->in.unbounded = sums[1] > 0;
     return LOB_OK;
 }
 
@@ -67,10 +67,10 @@ bool lob_slab_filter_parts(const lob_volume *image, const lob_filter_step *steps
 lob_status lob_slab_filter_begin(lob_session *s, lob_slab_filter *f, int64_t voxel_bytes)
 {
     const lob_volume *const image = &f->slabs->volume;
-    const lob_filter_input in = {.image = image, .steps = f->steps, .step_count = f->step_count};
     const bool whole = !f->slabs->mask && lob_type_of(image->type)->is_integer;
     lob_filter_plan plan;
-    const lob_status st = lob_filter_plan_make(&plan, &in, f->options, false, false, &s->error);
+    f->in.image = image;
+    const lob_status st = lob_filter_plan_make(&plan, &f->in, f->options, false, false, &s->error);
     LOB_TRY(lob_session_name(s, st, f->slabs->path, NULL));
     if (needs_whole(&plan))
         return lob_fail(&s->error, LOB_EARG,
@@ -95,12 +95,10 @@ static int64_t result_bytes(const lob_slab *slab, lob_type type)
 lob_status lob_slab_filter_run(lob_session *s, lob_slab_filter *f, const lob_slab *slab,
                                lob_filter_output *out)
 {
-    const lob_filter_input in = {.image = &slab->image,
-                                 .mask = slab->mask,
-                                 .steps = f->steps,
-                                 .step_count = f->step_count,
-                                 .plane = slab->from,
-                                 .unbounded = f->unbounded};
+    lob_filter_input in = f->in;
+    in.image = &slab->image;
+    in.mask = slab->mask;
+    in.plane = slab->from;
     lob_type type;
     int channels;
     *out = (lob_filter_output){0};

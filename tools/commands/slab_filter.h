@@ -6,13 +6,11 @@
 #include "tools/inout/slabs.h"
 
 typedef struct {
-    lob_slabs *slabs; /* open */
-    const lob_filter_step *steps;
-    int step_count;
+    lob_slabs *slabs;    /* open */
+    lob_filter_input in; /* steps alone are given */
     const lob_filter_options *options;
     int64_t sent; /* bytes of a voxel of the caller's result, for --plan */
 
-    bool unbounded; /* as in lob_filter_input */
     int64_t not_data;
     int64_t working_bytes; /* of the slab that took most */
 } lob_slab_filter;

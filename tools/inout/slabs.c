@@ -26,7 +26,6 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
     const int64_t each =
         image.channels * bytes_of(&image) + (w->mask ? 1 + bytes_of(&image) : 0) + voxel_bytes;
     const int64_t need = lob_product(lob_voxels(&image), each, 1, 1);
-    lob_volume_free(&image);
     return one && (need < 0 || need > lob_session_left(s));
 }
 
@@ -313,13 +312,6 @@ static lob_status read_mask(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
     return LOB_OK;
 }
 
-static lob_status read_labels(lob_session *s, lob_slabs *w, int64_t z, int64_t n)
-{
-    const int64_t plane = w->volume.dims.nx * w->volume.dims.ny * bytes_of(&w->labels);
-    if (!w->labels_path) return LOB_OK;
-    return lob_session_planes(s, &w->labels_file, w->labels_window + (z - w->from) * plane, z, n);
-}
-
 /* Keep planes of a window from the `gone`-th on. */
 static void shift(void *window, int64_t gone, int64_t kept, int64_t plane)
 {
@@ -342,7 +334,10 @@ static lob_status fill(lob_session *s, lob_slabs *w, int64_t from, int64_t to)
     if (w->to == to) return LOB_OK;
     LOB_TRY(read_image(s, w, w->to, to - w->to));
     LOB_TRY(read_mask(s, w, w->to, to - w->to));
-    LOB_TRY(read_labels(s, w, w->to, to - w->to));
+    if (w->labels_path)
+        LOB_TRY(lob_session_planes(s, &w->labels_file,
+                                   w->labels_window + (w->to - from) * plane * bytes_of(&w->labels),
+                                   w->to, to - w->to));
     w->to = to;
     return LOB_OK;
 }
@@ -403,9 +398,10 @@ lob_status lob_slabs_commit(lob_session *s, lob_slabs *w)
     return lob_session_planes_commit(s, &w->output);
 }
 
-lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
-                           const lob_volume *volume, const char *path, bool labels)
+lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab, lob_volume *volume,
+                           const char *path, bool labels)
 {
+    if (!s->team) return lob_session_write(s, volume, path, labels);
     if (!path) return LOB_OK;
     const lob_volume own = lob_slab_own(slab, volume);
     lob_write_options options = lob_write_defaults();
@@ -442,7 +438,6 @@ void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t v
     if (fit > 0 && fit < dims.nz)
         lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
                       (long long)((dims.nz + fit - 1) / fit));
-    lob_volume_free(&image);
 }
 
 int64_t lob_slabs_sent(const lob_session *s)
@@ -458,13 +453,14 @@ lob_status lob_slabs_report_sent(lob_session *s, int64_t before)
     return LOB_OK;
 }
 
-void lob_slabs_close(lob_session *s, lob_slabs *w)
+lob_status lob_slabs_close(lob_session *s, lob_slabs *w, lob_status st)
 {
     empty(s, w);
     lob_session_close(s, &w->file);
     lob_session_close(s, &w->mask_file);
     lob_session_close(s, &w->labels_file);
     *w = (lob_slabs){.path = w->path};
+    return st;
 }
 
 /* ---- the labels of all ranks, from those of each ---- */

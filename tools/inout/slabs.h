@@ -126,9 +126,9 @@ lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made,
 lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, const void *voxels);
 
 /* Write an output of one slab of each rank, with the halo that the slab has; NULL: none. labels: it
- * holds them, in one channel. */
-lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab,
-                           const lob_volume *volume, const char *path, bool labels);
+ * holds them, in one channel. Of a volume in one piece it is lob_session_write. */
+lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab, lob_volume *volume,
+                           const char *path, bool labels);
 
 /* The most voxels that a slab reads. */
 int64_t lob_slabs_voxels(const lob_slabs *w);
@@ -148,8 +148,14 @@ lob_status lob_slabs_report_sent(lob_session *s, int64_t before);
 /* Complete the output. */
 lob_status lob_slabs_commit(lob_session *s, lob_slabs *w);
 
-/* Close and free; an output that is not complete is removed. */
-void lob_slabs_close(lob_session *s, lob_slabs *w);
+/* Close and free; an output that is not complete is removed. Returns st, of the work. */
+lob_status lob_slabs_close(lob_session *s, lob_slabs *w, lob_status st);
+
+/* A volume in one piece, as a slab of itself. */
+static inline lob_slab lob_slab_whole(const lob_volume *image)
+{
+    return (lob_slab){.planes = image->dims.nz, .image = *image};
+}
 
 /* Voxels of a slab before its own planes, and of these. */
 static inline int64_t lob_slab_before(const lob_slab *slab)

@@ -2,7 +2,6 @@
 #include "io/file.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/components/components_work.h"
-#include "tools/inout/slabs.h"
 #include "tools/session/ranks.h"
 #include "tools/table/region_columns.h"
 #include "tools/table/table_file.h"
@@ -12,15 +11,7 @@
 #include <stdlib.h>
 
 typedef lob_components_settings settings;
-
-/* A volume in memory. */
-typedef struct {
-    settings set; /* first */
-    lob_components_work common;
-    lob_volume intensities; /* empty where there are none, or they are the image's */
-    lob_volume labels;
-    uint8_t *mask; /* NULL: everything may be labelled */
-} work;
+typedef lob_components_work work;
 
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check(lob_session *s, void *user)
@@ -50,32 +41,30 @@ static lob_status check(lob_session *s, void *user)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    lob_components_work *common = &w->common;
     const settings *set = &w->set;
-    LOB_TRY(lob_session_read(s, &common->image, set->image, set->frame));
-    LOB_TRY(lob_grid_channel(s, &common->image, set->channel, set->image));
-    if (set->label_of != 1) lob_label_names_free(&common->image.names); /* pieces are new labels */
-    LOB_TRY(lob_components_work_options(s, common));
-    LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &common->image, set->image));
-    common->mask = w->mask;
+    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
+    if (set->label_of != 1) lob_label_names_free(&w->image.names); /* pieces are new labels */
+    LOB_TRY(lob_components_work_options(s, w));
+    LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image));
     if (!set->intensities) return LOB_OK;
-    const bool own = common->image.channels == 1 && lob_same_file(set->image, set->intensities);
-    common->measured = own ? &common->image : &w->intensities;
+    const bool own = w->image.channels == 1 && lob_same_file(set->image, set->intensities);
+    w->measured = own ? &w->image : &w->intensities;
     if (own) return LOB_OK;
-    return lob_grid_read(s, &w->intensities, set->intensities, &common->image, set->image);
+    return lob_grid_read(s, &w->intensities, set->intensities, &w->image, set->image);
 }
 
-static lob_status join(lob_session *s, lob_components_work *w)
+static lob_status join(lob_session *s, work *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
     const int64_t max =
-        lob_product(lob_voxels(&w->image), lob_components_label_bytes(w->set), 1, 1);
-    LOB_TRY(lob_session_take(s, max, w->set->labels));
+        lob_product(lob_voxels(&w->image), lob_components_label_bytes(&w->set), 1, 1);
+    LOB_TRY(lob_session_take(s, max, w->set.labels));
     lob_session_compute(s, "joining");
     const lob_status st =
         s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->set->image, NULL));
+    LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
     lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
     LOB_TRY(lob_components_work_make_values(s, w));
@@ -86,31 +75,27 @@ static lob_status join(lob_session *s, lob_components_work *w)
 
 static lob_status in_memory(lob_session *s, work *w)
 {
-    lob_components_work *common = &w->common;
-    common->set = &w->set;
     LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(join(s, common));
-    lob_components_work_report(s, common);
-    LOB_TRY(lob_components_work_table(s, common));
+    LOB_TRY(join(s, w));
+    lob_components_work_report(s, w);
+    LOB_TRY(lob_components_work_table(s, w));
     /* Labels are written last: if they exist, the table is complete. */
-    if (lob_volume_adopt(&w->labels, &common->image, &common->result.labels, common->result.type,
-                         1) != LOB_OK)
+    if (lob_volume_adopt(&w->labels, &w->image, &w->result.labels, w->result.type, 1) != LOB_OK)
         return lob_session_no_memory(s, w->set.labels);
-    LOB_VOLUMES_FREE(&common->image);
+    LOB_VOLUMES_FREE(&w->image);
     return lob_session_write(s, &w->labels, w->set.labels, true);
 }
 
 static void release(void *user)
 {
     work *const w = user;
-    LOB_VOLUMES_FREE(&w->common.image, &w->intensities, &w->labels);
-    lob_components_output_free(&w->common.result);
-    free(w->common.values);
-    free(w->common.kept);
+    LOB_VOLUMES_FREE(&w->image, &w->intensities, &w->labels);
+    lob_components_output_free(&w->result);
+    free(w->values);
+    free(w->kept);
     free(w->mask);
-    w->common = (lob_components_work){.set = &w->set};
-    w->mask = NULL;
+    *w = (work){.set = w->set};
 }
 
 /* Is there so much memory that the first attempt is the last? */
@@ -137,7 +122,7 @@ static lob_status components(lob_session *s, void *user)
                                              : lob_memory_available() / 10 * 9 / lob_ranks_here();
     if (s->ranks || set->plan > 0) { /* each has its planes, a few at a time if need be */
         LOB_TRY(lob_session_device(s));
-        return lob_components_by_planes(s, set, memory);
+        return lob_components_by_planes(s, w, memory);
     }
     const int64_t need = lob_components_bytes_needed(s, set);
     if (has_stored(s, set)) LOB_TRY(lob_session_device(s)); /* for its memory */
@@ -152,7 +137,7 @@ static lob_status components(lob_session *s, void *user)
     release(w);
     lob_session_forget(s);
     LOB_TRY(lob_session_device(s));
-    return lob_components_by_planes(s, set, memory);
+    return lob_components_by_planes(s, w, memory);
 }
 
 static void options(lob_rows *to, void *user)

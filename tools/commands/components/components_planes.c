@@ -3,27 +3,17 @@
 #include "kernels/components/components_stream.h"
 #include "kernels/device/device.h"
 #include "tools/commands/components/components_work.h"
-#include "tools/inout/slabs.h"
 
 #include <stdlib.h>
 
-typedef struct {
-    lob_session *s;
-    lob_components_work common;
-    lob_slabs slabs;        /* of the image and the mask; its labels are the intensities */
-    lob_slab slab;          /* at hand */
-    lob_volume intensities; /* of it */
-    bool own;               /* the image's values are the intensities */
-    bool stopped;           /* by an error of a file, not of the kernel */
-    int64_t value_bytes;    /* that values have taken */
-} work;
+typedef lob_components_work work;
 
 /* ---- reading ---- */
 
 static lob_status open_inputs(work *w)
 {
-    const lob_components_settings *set = w->common.set;
-    lob_volume *image = &w->common.image;
+    const lob_components_settings *set = &w->set;
+    lob_volume *image = &w->image;
     w->own = set->intensities && lob_same_file(set->image, set->intensities);
     w->slabs = (lob_slabs){.path = set->image,
                            .mask = set->mask,
@@ -35,20 +25,20 @@ static lob_status open_inputs(work *w)
     LOB_TRY(lob_slabs_open(w->s, &w->slabs));
     *image = w->slabs.volume;
     if (set->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
-    LOB_TRY(lob_components_work_options(w->s, &w->common));
-    if (set->intensities) w->common.measured = w->own ? image : &w->slabs.labels;
+    LOB_TRY(lob_components_work_options(w->s, w));
+    if (set->intensities) w->measured = w->own ? image : &w->slabs.labels;
     return w->own ? lob_grid_one_channel(w->s, image, set->intensities) : LOB_OK;
 }
 
 static lob_status fill(work *w, lob_components_input *slab, int64_t z, int64_t n)
 {
     LOB_TRY(lob_slabs_read(w->s, &w->slabs, &w->slab, z, n));
-    w->intensities = w->own ? w->slab.image : w->slabs.labels;
-    w->intensities.dims.nz = n;
-    if (!w->own) w->intensities.data = (void *)w->slab.labels;
+    w->beside = w->own ? w->slab.image : w->slabs.labels;
+    w->beside.dims.nz = n;
+    if (!w->own) w->beside.data = (void *)w->slab.labels;
     *slab = (lob_components_input){.image = &w->slab.image,
                                    .mask = w->slab.mask,
-                                   .intensities = w->common.measured ? &w->intensities : NULL};
+                                   .intensities = w->measured ? &w->beside : NULL};
     return LOB_OK;
 }
 
@@ -71,13 +61,11 @@ static lob_status begin_output(work *w, int64_t largest)
     lob_write_options options = lob_write_defaults();
     options.labels = true;
     LOB_TRY(lob_slabs_check_mask(w->s, &w->slabs));
-    LOB_TRY(lob_components_work_make_values(w->s, &w->common));
-    if (w->common.values)
-        w->value_bytes =
-            w->common.result.count * w->common.image.channels * (int64_t)sizeof(double);
-    lob_volume labels = lob_grid_header(&w->common.image, w->common.result.type);
+    LOB_TRY(lob_components_work_make_values(w->s, w));
+    if (w->values) w->value_bytes = w->result.count * w->image.channels * (int64_t)sizeof(double);
+    lob_volume labels = lob_grid_header(&w->image, w->result.type);
     labels.channels = 1;
-    return lob_slabs_begin(w->s, &w->slabs, &labels, largest, w->common.set->labels, options);
+    return lob_slabs_begin(w->s, &w->slabs, &labels, largest, w->set.labels, options);
 }
 
 static lob_status begin(void *user, const lob_components_output *result, int64_t largest,
@@ -86,7 +74,7 @@ static lob_status begin(void *user, const lob_components_output *result, int64_t
     work *w = user;
     (void)error;
     lob_session_computed(w->s);
-    w->common.result = *result; /* a copy: lob_components_streamed returns it at its end */
+    w->result = *result; /* a copy: lob_components_streamed returns it at its end */
     const lob_status st = begin_output(w, largest);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK && st != LOB_ENOMEM; /* thinner slabs leave more */
@@ -99,7 +87,7 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
     work *w = user;
     (void)type, (void)z, (void)n, (void)error; /* those of the slab at hand */
     lob_session_computed(w->s);
-    lob_components_work_take_values(&w->common, &w->slab.image, w->slab.z);
+    lob_components_work_take_values(w, &w->slab.image, w->slab.z);
     const lob_status st = lob_slabs_put(w->s, &w->slabs, &w->slab, labels);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK;
@@ -112,10 +100,10 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
 static void undo(work *w)
 {
     lob_slabs_hold(w->s, &w->slabs, 0);
-    free(w->common.values);
+    free(w->values);
     lob_session_give(w->s, w->value_bytes);
     w->value_bytes = 0;
-    w->common.values = NULL;
+    w->values = NULL;
 }
 
 static lob_status join_once(work *w, int64_t planes)
@@ -126,18 +114,17 @@ static lob_status join_once(work *w, int64_t planes)
     lob_components_output result = {0};
     lob_session_compute(w->s, "joining");
     const lob_status st =
-        lob_components_streamed(&result, &stream, w->common.image.dims, planes, &w->common.options,
+        lob_components_streamed(&result, &stream, w->image.dims, planes, &w->options,
                                 w->s->backend->components, &w->s->context, &w->s->error);
     lob_session_computed(w->s);
-    w->common.result = result;
-    return w->stopped ? st : lob_session_name(w->s, st, w->common.set->image, NULL);
+    w->result = result;
+    return w->stopped ? st : lob_session_name(w->s, st, w->set.image, NULL);
 }
 
 /* Planes of all inputs that fit in this much memory. */
 static int64_t planes_within(const work *w, int64_t memory)
 {
-    return lob_components_stream_planes(w->common.image.dims, lob_slabs_voxel_bytes(&w->slabs),
-                                        memory);
+    return lob_components_stream_planes(w->image.dims, lob_slabs_voxel_bytes(&w->slabs), memory);
 }
 
 /*
@@ -149,7 +136,7 @@ static int64_t planes_within(const work *w, int64_t memory)
 static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
 {
     const lob_session *s = w->s;
-    const lob_dims dims = w->common.image.dims;
+    const lob_dims dims = w->image.dims;
     const int64_t half = (planes + 1) / 2, read = w->slab.z + planes;
     const int64_t seen = read < dims.nz ? read : dims.nz;
     if (s->max_memory == 0) return half;
@@ -165,18 +152,18 @@ static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
     for (;;) {
-        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->common.set->image,
+        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->set.image,
                         s->team ? "each task has a part of it" : "memory does not hold it",
-                        (long long)planes, (long long)w->common.image.dims.nz);
+                        (long long)planes, (long long)w->image.dims.nz);
         w->slab.z = 0;
         const lob_status st = join_once(w, planes);
         if (st == LOB_OK) {
-            lob_components_work_hold(s, &w->common);
+            lob_components_work_hold(s, w);
             return LOB_OK;
         }
         undo(w);
         if (w->stopped || st != LOB_ENOMEM || s->team) return st; /* a team is over by then */
-        const int64_t tables = w->common.result.working_bytes;
+        const int64_t tables = w->result.working_bytes;
         if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
             lob_error_add(&s->error, "%s%s", planes == 1 ? ", one plane at a time" : "",
                           s->max_memory > 0 ? "" : "; allow more with --max-memory");
@@ -193,7 +180,7 @@ static int64_t max_planes(const work *w, int64_t memory)
 {
     const lob_device *device = w->s->context.device;
     const lob_team *const team = w->s->team;
-    const int64_t nz = w->common.image.dims.nz;
+    const int64_t nz = w->image.dims.nz;
     int64_t first, end;
     lob_team_planes(&first, &end, team, lob_team_rank(team), nz);
     const int64_t room =
@@ -212,31 +199,27 @@ static lob_status print_plan(lob_session *s, work *w)
     enum { LABELS = 4, TABLES = 1 };
     const lob_volume *const read = &w->slabs.file.volume;
     const int64_t image = read->channels * (int64_t)lob_type_of(read->type)->bytes;
-    w->slabs.seam_bytes = LABELS + (w->common.options.join == LOB_JOIN_ANY ? 0 : image);
-    return lob_slabs_cut(s, &w->slabs, 0, 1, LABELS + TABLES,
-                         lob_components_label_bytes(w->common.set));
+    w->slabs.seam_bytes = LABELS + (w->options.join == LOB_JOIN_ANY ? 0 : image);
+    return lob_slabs_cut(s, &w->slabs, 0, 1, LABELS + TABLES, lob_components_label_bytes(&w->set));
 }
 
 /* Labels are written last: if they exist, the table is complete. */
 static lob_status make(lob_session *s, work *w, int64_t memory)
 {
     LOB_TRY(open_inputs(w));
-    if (w->common.set->plan > 0) return print_plan(s, w);
+    if (w->set.plan > 0) return print_plan(s, w);
     LOB_TRY(join(w, max_planes(w, memory)));
-    lob_components_work_report(s, &w->common);
+    lob_components_work_report(s, w);
     cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->slabs.planes);
-    LOB_TRY(lob_components_work_table(s, &w->common));
+    LOB_TRY(lob_components_work_table(s, w));
     return lob_slabs_commit(s, &w->slabs);
 }
 
-lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
-                                    int64_t memory)
+lob_status lob_components_by_planes(lob_session *s, work *w, int64_t memory)
 {
-    work w = {.s = s, .common = {.set = set}};
-    const lob_status st = make(s, &w, memory);
-    undo(&w);
-    lob_slabs_close(s, &w.slabs);
-    lob_components_output_free(&w.common.result);
-    free(w.common.kept);
-    return st;
+    w->s = s;
+    const lob_status st = make(s, w, memory);
+    undo(w);
+    w->image = lob_volume_empty(); /* it was the file's */
+    return lob_slabs_close(s, &w->slabs, st);
 }

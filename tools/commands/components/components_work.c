@@ -38,7 +38,7 @@ static lob_status size_bounds(lob_session *s, const lob_components_settings *set
 
 lob_status lob_components_work_options(lob_session *s, lob_components_work *work)
 {
-    const lob_components_settings *set = work->set;
+    const lob_components_settings *set = &work->set;
     const lob_geometry *geometry = &work->image.geometry;
     lob_components_options *options = &work->options;
     static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
@@ -75,10 +75,10 @@ lob_status lob_components_work_options(lob_session *s, lob_components_work *work
 
 lob_status lob_components_work_make_values(lob_session *s, lob_components_work *work)
 {
-    if (!work->set->equal || !work->set->table) return LOB_OK;
+    if (!work->set.equal || !work->set.table) return LOB_OK;
     work->values =
         lob_session_array(s, work->result.count,
-                          (size_t)work->image.channels * sizeof *work->values, work->set->table);
+                          (size_t)work->image.channels * sizeof *work->values, work->set.table);
     return work->values ? LOB_OK : LOB_ENOMEM;
 }
 
@@ -104,7 +104,7 @@ void lob_components_work_hold(lob_session *s, const lob_components_work *work)
 
 void lob_components_work_report(lob_session *s, const lob_components_work *work)
 {
-    const lob_components_settings *set = work->set;
+    const lob_components_settings *set = &work->set;
     const lob_components_output *r = &work->result;
     const lob_number rows[] = {
         {"voxels",            (double)lob_voxels(&work->image)},
@@ -133,7 +133,7 @@ static lob_status keep_labels(lob_session *s, lob_components_work *work)
 {
     const int64_t count = work->result.count;
     if (!work->options.keep_values) return LOB_OK;
-    work->kept = lob_session_array(s, count, sizeof *work->kept, work->set->table);
+    work->kept = lob_session_array(s, count, sizeof *work->kept, work->set.table);
     if (!work->kept) return LOB_ENOMEM;
     for (int64_t i = 0; i < count; i++) work->kept[i] = (int32_t)lround(work->values[i]);
     return LOB_OK;
@@ -141,7 +141,7 @@ static lob_status keep_labels(lob_session *s, lob_components_work *work)
 
 lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
 {
-    if (!work->set->table || lob_team_rank(s->team) > 0) return LOB_OK;
+    if (!work->set.table || lob_team_rank(s->team) > 0) return LOB_OK;
     LOB_TRY(keep_labels(s, work));
     lob_components_output *const r = &work->result;
     lob_volume grid = work->image;
@@ -151,8 +151,8 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
         .grid = &grid,
         .image = work->measured,
         .count = r->count,
-        .scan = work->set->name,
-        .columns = work->set->columns,
+        .scan = work->set.name,
+        .columns = work->set.columns,
         .labels = work->kept,
         .values = work->values,
         .channels = work->image.channels,
@@ -160,7 +160,7 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work)
         .intensities = r->values,
         .fine = &r->fine,
     };
-    return lob_region_table_write(s, &table, work->set->table);
+    return lob_region_table_write(s, &table, work->set.table);
 }
 
 /* ---- memory ---- */
@@ -177,9 +177,7 @@ static int64_t voxel_bytes(const lob_session *s, const char *path, int64_t *voxe
     lob_volume header;
     if (!path || !lob_session_peek(s, &header, path)) return 0;
     *voxels = lob_voxels(&header);
-    const int64_t bytes = header.channels * (int64_t)lob_type_of(header.type)->bytes;
-    lob_volume_free(&header);
-    return bytes;
+    return header.channels * (int64_t)lob_type_of(header.type)->bytes;
 }
 
 int64_t lob_components_bytes_needed(const lob_session *s, const lob_components_settings *set)

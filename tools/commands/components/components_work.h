@@ -2,7 +2,7 @@
 #ifndef LOB_COMPONENTS_WORK_H
 #define LOB_COMPONENTS_WORK_H
 
-#include "tools/inout/volumes.h"
+#include "tools/inout/slabs.h"
 
 typedef struct {
     const char *image, *labels, *mask, *intensities, *table, *name, *columns;
@@ -13,14 +13,25 @@ typedef struct {
 } lob_components_settings;
 
 typedef struct {
-    const lob_components_settings *set;
-    lob_volume image; /* data is NULL where planes are read one after another */
-    const uint8_t *mask;
-    const lob_volume *measured; /* the table's intensities; NULL: none */
+    lob_components_settings set; /* first */
+    lob_volume image;            /* data is NULL where planes are read one after another */
+    const lob_volume *measured;  /* the table's intensities; NULL: none */
     lob_components_options options;
     lob_components_output result;
     int32_t *kept;  /* their labels, with --label-of input */
     double *values; /* of the components, channel by channel; NULL unless the table wants them */
+
+    lob_volume labels;      /* in memory, as are */
+    lob_volume intensities; /* these, empty where there are none, or they are the image's, */
+    uint8_t *mask;          /* and this; NULL: everything may be labelled */
+
+    lob_session *s;      /* by planes, */
+    lob_slabs slabs;     /* of image and mask; its labels are the intensities, */
+    lob_slab slab;       /* at hand, */
+    lob_volume beside;   /* with its intensities: */
+    bool own;            /* the image's values; */
+    bool stopped;        /* by an error of a file, not of the kernel */
+    int64_t value_bytes; /* that values have taken */
 } lob_components_work;
 
 /* The kernel's options; sizes in mm3 follow the image's geometry. Returns LOB_OK, LOB_EARG or
@@ -60,7 +71,6 @@ lob_status lob_components_work_table(lob_session *s, lob_components_work *work);
  *
  * Labels and table are those of the volume in one piece.
  */
-lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
-                                    int64_t memory);
+lob_status lob_components_by_planes(lob_session *s, lob_components_work *work, int64_t memory);
 
 #endif

@@ -45,6 +45,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->labels));
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, set->strength));
     LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, set->tie));
+    w->slab = lob_slab_whole(&w->image);
     LOB_TRY(lob_grid_read(s, &w->seeds, set->seeds, &w->image, set->image));
     const double start_s = lob_clock_s();
     LOB_TRY(lob_grid_dense(s, &w->seeds, &w->labelled, set->seeds));
@@ -74,7 +75,7 @@ static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
                               const lob_volume *image, int axis)
 {
     const settings *const set = &w->set;
-    const lob_slab *const slab = w->slab;
+    const lob_slab *const slab = &w->slab;
     const lob_growcut_options options = {
         .rule = (lob_growcut_kind)set->rule,
         .norm = (lob_norm)set->norm,
@@ -91,27 +92,21 @@ static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
         .image = image,
         .seeds = &w->seeds,
         .labels = w->labelled.count,
-        .mask = w->mask || !slab ? w->mask : slab->mask,
+        .mask = w->mask ? w->mask : slab->mask,
         .seed_strength = w->seed_strength,
     };
     const lob_growcut_output out = {
         .labels = w->labels.data, .strength = w->strength.data, .tie = w->tie.data};
-    if (!slab) return s->backend->growcut(&out, stats, &in, &options, &s->context, &s->error);
+    if (!s->team) return s->backend->growcut(&out, stats, &in, &options, &s->context, &s->error);
     const int64_t first = slab->z - slab->from;
     const lob_growcut_slab part = {.team = s->team, .first = first, .end = first + slab->planes};
     return s->backend->growcut_slabs(&out, stats, &in, &options, &part, &s->context, &s->error);
 }
 
-static lob_status put(lob_session *s, work *w, lob_volume *volume, const char *path, bool labels)
-{
-    return w->slab ? lob_slabs_write(s, &w->slabs, w->slab, volume, path, labels)
-                   : lob_session_write(s, volume, path, labels);
-}
-
 lob_status lob_growcut_grow(lob_session *s, work *w)
 {
     const settings *const set = &w->set;
-    const lob_volume *const image = w->slab ? &w->slab->image : &w->image;
+    const lob_volume *const image = &w->slab.image;
     const int axis = lob_grid_slice_axis(set->slices, &image->geometry);
     lob_growcut_stats stats = {0};
     double start_s = lob_clock_s();
@@ -122,7 +117,7 @@ lob_status lob_growcut_grow(lob_session *s, work *w)
     const lob_status st = call_kernel(s, w, &stats, image, axis);
     LOB_TRY(lob_session_done(s, st, set->image, set->seeds));
 
-    if (w->slab) LOB_TRY(lob_slabs_report_sent(s, w->sent));
+    if (s->team) LOB_TRY(lob_slabs_report_sent(s, w->sent));
     start_s = lob_clock_s();
     LOB_TRY(lob_growcut_count(s, w, &w->labels, &w->voxels));
     LOB_TRY(lob_growcut_report(s, w, &stats, axis));
@@ -131,24 +126,20 @@ lob_status lob_growcut_grow(lob_session *s, work *w)
     lob_session_stage(s, "finish", start_s);
 
     /* Labels are written last: if they exist, the other outputs are complete. */
-    LOB_TRY(put(s, w, &w->strength, set->strength, false));
+    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, &w->strength, set->strength, false));
     if (set->tie) lob_grid_show_mask(&w->tie, set->tie);
-    LOB_TRY(put(s, w, &w->tie, set->tie, true));
-    return put(s, w, &w->labels, set->labels, true);
-}
-
-static lob_status in_memory(lob_session *s, work *w)
-{
-    LOB_TRY(read_inputs(s, &w->set, w));
-    LOB_TRY(lob_session_device(s));
-    return lob_growcut_grow(s, w);
+    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, &w->tie, set->tie, true));
+    return lob_slabs_write(s, &w->slabs, &w->slab, &w->labels, set->labels, true);
 }
 
 static lob_status growcut(lob_session *s, void *user)
 {
     work *const w = user;
     if (s->ranks || w->set.plan > 0) return lob_growcut_by_slabs(s, w);
-    return lob_growcut_suggest(s, &w->set, in_memory(s, w));
+    lob_status st = read_inputs(s, &w->set, w);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_growcut_grow(s, w);
+    return lob_growcut_suggest(s, &w->set, st);
 }
 
 static void release(void *user)

@@ -39,7 +39,7 @@ lob_status lob_growcut_count(lob_session *s, const lob_growcut_work *w, const lo
                              int64_t **count)
 {
     const int32_t n = w->labelled.count;
-    const lob_volume own = w->slab ? lob_slab_own(w->slab, labels) : *labels;
+    const lob_volume own = lob_slab_own(&w->slab, labels);
     *count = count_labels(&own, n, s->context.threads);
     if (!*count) return lob_session_no_memory(s, w->set.labels);
     return lob_team_reduce(s->team, *count, n + 1, LOB_TEAM_SUM, &s->error);

@@ -45,7 +45,7 @@ static lob_status check_labels(lob_session *s, const lob_growcut_work *w)
 lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w)
 {
     const char *const path = w->set.seeds;
-    const lob_volume own = w->slab ? lob_slab_own(w->slab, &w->seeds) : w->seeds;
+    const lob_volume own = lob_slab_own(&w->slab, &w->seeds);
     lob_label_neighbours n = {0};
     LOB_TRY(check_labels(s, w));
     say_seeds(s, &w->labelled);
@@ -56,8 +56,8 @@ lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w)
         if (counted[2] > 0) return lob_session_no_memory(s, path);
         n.pairs = counted[0];
         n.alike = counted[1];
-        const int64_t voxels = lob_voxels(w->slab ? &w->slabs.volume : &w->seeds);
-        const lob_status st = lob_seeds_judge(&n, voxels, w->labelled.count, &s->error);
+        const lob_status st =
+            lob_seeds_judge(&n, lob_voxels(&w->image), w->labelled.count, &s->error);
         LOB_TRY(lob_session_name(s, st, path, NULL));
     }
     return lob_label_table_take(s, &w->seeds, w->set.label_table);
@@ -107,7 +107,7 @@ lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_
 /* Tasks tell each other of their first and last planes. */
 static lob_status pass_masks(lob_session *s, const lob_growcut_work *w)
 {
-    const lob_slab *const slab = w->slab;
+    const lob_slab *const slab = &w->slab;
     const int64_t plane = slab->image.dims.nx * slab->image.dims.ny;
     uint8_t *const own = w->mask + lob_slab_before(slab), *const end = own + lob_slab_voxels(slab);
     lob_letter letters[2];
@@ -121,23 +121,22 @@ static lob_status pass_masks(lob_session *s, const lob_growcut_work *w)
 
 lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis)
 {
-    const lob_slab *const slab = w->slab;
+    const lob_slab *const slab = &w->slab;
     const lob_size max = w->set.max_mm;
     const char *const path = w->set.image;
     if (!isfinite(max.value)) return LOB_OK;
-    const int64_t all = lob_voxels(slab ? &slab->image : &w->image);
-    const int64_t before = slab ? lob_slab_before(slab) : 0;
-    const int64_t n = slab ? lob_slab_voxels(slab) : all;
+    const int64_t all = lob_voxels(&slab->image);
+    const int64_t before = lob_slab_before(slab), n = lob_slab_voxels(slab);
     lob_distance_input in = {
         .type = LOB_U8, .dims = w->image.dims, .spacing = {1.0, 1.0, 1.0}
     };
-    if (slab) in.dims.nz = slab->planes;
+    in.dims.nz = slab->planes;
     if (!max.voxels) memcpy(in.spacing, w->image.geometry.spacing_mm, sizeof in.spacing);
     if (axis >= 0) in.spacing[axis] = INFINITY; /* other slices are out of reach */
 
     if (!w->mask && (w->mask = lob_session_array(s, all, 1, path)) != NULL) {
         memset(w->mask, 1, (size_t)all);
-        if (slab && slab->mask) memcpy(w->mask, slab->mask, (size_t)all);
+        if (slab->mask) memcpy(w->mask, slab->mask, (size_t)all);
     }
     if (!w->mask || !(w->is_seed = lob_session_array(s, n, 1, path)) ||
         !(w->squared_mm = lob_session_array(s, n, sizeof *w->squared_mm, path)))

@@ -16,7 +16,7 @@ static lob_status take_seeds(lob_session *s, work *w)
     const char *const path = w->set.seeds;
     lob_volume *const seeds = &w->seeds;
     const lob_volume *const stored = &w->slabs.labels;
-    LOB_TRY(lob_slab_copy(s, seeds, stored, w->slab->labels, w->slab->image.dims, path));
+    LOB_TRY(lob_slab_copy(s, seeds, stored, w->slab.labels, w->slab.image.dims, path));
     LOB_TRY(lob_label_names_copy(&seeds->names, &stored->names));
     LOB_TRY(lob_slab_labels(s, seeds, &w->labelled, path));
     int64_t *count = NULL;
@@ -31,7 +31,7 @@ static lob_status take_seeds(lob_session *s, work *w)
 static lob_status take_strength(lob_session *s, work *w)
 {
     const char *const path = w->set.seed_strength;
-    const lob_slab *const slab = w->slab;
+    const lob_slab *const slab = &w->slab;
     lob_volume *const v = &w->strengths;
     if (!path) return LOB_OK;
     *v = w->strength_file.volume;
@@ -49,7 +49,7 @@ static lob_status take_strength(lob_session *s, work *w)
 static lob_status grow_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
-    w->slab = slab;
+    w->slab = *slab;
     w->sent = lob_slabs_sent(s);
     LOB_TRY(take_seeds(s, w));
     LOB_TRY(lob_slabs_check_mask(s, &w->slabs));
@@ -77,15 +77,13 @@ static int64_t voxel_bytes(const lob_session *s, const settings *set, const lob_
 
 lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status)
 {
+    enum { MASK = 2 };
     lob_volume image, seeds;
-    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, set->image)) return status;
-    if (lob_session_peek(s, &seeds, set->seeds)) {
-        enum { MASK = 2 };
-        const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
-        lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
-        lob_volume_free(&seeds);
-    }
-    lob_volume_free(&image);
+    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, set->image) ||
+        !lob_session_peek(s, &seeds, set->seeds))
+        return status;
+    const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
+    lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
     return status;
 }
 
@@ -137,6 +135,5 @@ lob_status lob_growcut_by_slabs(lob_session *s, work *w)
     const lob_status st = make(s, w);
     lob_session_close(s, &w->strength_file);
     w->image = lob_volume_empty(); /* it was the file's */
-    lob_slabs_close(s, &w->slabs);
-    return st;
+    return lob_slabs_close(s, &w->slabs, st);
 }

@@ -89,22 +89,14 @@ lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w)
     return lob_supervoxels_choose(s, w);
 }
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+lob_status lob_supervoxels_cut(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_supervoxels_look(s, w));
-    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
-}
-
-lob_status lob_supervoxels_cut(lob_session *s, work *w, const lob_volume *image,
-                               const uint8_t *mask)
-{
-    const lob_supervoxels_input in = {.image = image, .mask = mask};
-    LOB_TRY(lob_grid_make(s, &w->labels, image, LOB_I32, 1, w->set.labels));
+    const lob_supervoxels_input in = {.image = &w->slab.image, .mask = w->slab.mask};
+    LOB_TRY(lob_grid_make(s, &w->labels, in.image, LOB_I32, 1, w->set.labels));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     const int64_t bytes = lob_volume_bytes(&w->labels);
     lob_session_compute(s, "cutting");
-    const lob_status st = w->slab
+    const lob_status st = s->team
                               ? s->backend->supervoxels_slabs(w->labels.data, &w->stats, &in,
                                                               &w->options, w->slabs.volume.dims.nz,
                                                               s->team, &s->context, &s->error)
@@ -121,13 +113,17 @@ static lob_status supervoxels(lob_session *s, void *user)
 {
     work *const w = user;
     if (s->ranks || w->set.plan > 0) return lob_supervoxels_by_slabs(s, w);
-    LOB_TRY(read_inputs(s, &w->set, w));
+    LOB_TRY(lob_session_read(s, &w->image, w->set.image, w->set.frame));
+    LOB_TRY(lob_supervoxels_look(s, w));
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->set.mask, &w->image, w->set.image));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_supervoxels_report_crowding(s, w));
-    LOB_TRY(lob_supervoxels_cut(s, w, &w->image, w->mask));
+    w->slab = lob_slab_whole(&w->image);
+    w->slab.mask = w->mask;
+    LOB_TRY(lob_supervoxels_cut(s, w));
     lob_supervoxels_report(s, w);
     LOB_TRY(lob_supervoxels_measure(s, w));
-    return lob_supervoxels_write(s, w, &w->image);
+    return lob_supervoxels_write(s, w);
 }
 
 static void release(void *user)

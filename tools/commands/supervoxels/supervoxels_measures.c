@@ -102,15 +102,16 @@ static lob_status write_tables(lob_session *s, lob_supervoxels_work *w)
 static lob_status put_slab(lob_session *s, lob_supervoxels_work *w, lob_volume *volume,
                            const char *path, bool labels)
 {
-    if (!w->slab) return LOB_OK;
-    LOB_TRY(lob_slabs_write(s, &w->slabs, w->slab, volume, path, labels));
+    if (!s->team) return LOB_OK;
+    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, volume, path, labels));
     lob_grid_drop(s, volume);
     return LOB_OK;
 }
 
-lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const lob_volume *image)
+lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w)
 {
     const lob_supervoxels_settings *const set = &w->set;
+    const lob_volume *const image = &w->slab.image;
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_volume *const marks = &w->boundaries;
     if (set->mean) {
@@ -126,7 +127,7 @@ lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const 
         LOB_TRY(put_slab(s, w, marks, set->boundaries, true));
     }
     if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
-    if (w->slab) return put_slab(s, w, &w->labels, set->labels, true);
+    if (s->team) return put_slab(s, w, &w->labels, set->labels, true);
     LOB_TRY(lob_session_write(s, &w->mean, set->mean, false));
     LOB_TRY(lob_session_write(s, marks, set->boundaries, true));
     return lob_session_write(s, &w->labels, set->labels, true);

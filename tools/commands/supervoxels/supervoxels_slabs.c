@@ -44,7 +44,7 @@ static lob_status measure_channel(lob_session *s, work *w, int channel, const lo
                                   const lob_label_set *set)
 {
     const char *const path = w->set.image;
-    lob_volume image = w->slab->image;
+    lob_volume image = w->slab.image;
     lob_region_list list = {.needs = channel == 0 ? lob_supervoxels_needs(w) : 0};
     image.data =
         (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
@@ -53,7 +53,7 @@ static lob_status measure_channel(lob_session *s, work *w, int channel, const lo
     LOB_TRY(lob_extremes_of_team(&extremes, s->team, image.type, &s->error));
     const lob_fine_levels fine = lob_fine_levels_of(&extremes, image.type);
     lob_status st =
-        lob_region_list_add(s, &list, labels, set, &image, &fine, w->slab->z, path, NULL);
+        lob_region_list_add(s, &list, labels, set, &image, &fine, w->slab.z, path, NULL);
     if (st == LOB_OK) st = lob_region_list_gather(s, &list, path);
     if (st == LOB_OK && is_first(s)) st = take_sums(s, w, channel, &list, &fine);
     lob_region_list_free(s, &list);
@@ -140,15 +140,15 @@ static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
 {
     work *const w = user;
     const int64_t before = lob_slabs_sent(s);
-    w->slab = slab;
+    w->slab = *slab;
     LOB_TRY(lob_slabs_check_mask(s, &w->slabs));
-    LOB_TRY(lob_supervoxels_cut(s, w, &slab->image, slab->mask));
+    LOB_TRY(lob_supervoxels_cut(s, w));
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_session_compute(s, "measuring");
     LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->set.image, NULL));
     LOB_TRY(lob_slabs_report_sent(s, before));
     lob_supervoxels_report(s, w);
-    return lob_supervoxels_write(s, w, &slab->image);
+    return lob_supervoxels_write(s, w);
 }
 
 static lob_status make(lob_session *s, work *w)
@@ -181,6 +181,5 @@ lob_status lob_supervoxels_by_slabs(lob_session *s, work *w)
                            .at_once = true};
     const lob_status st = make(s, w);
     w->image = lob_volume_empty(); /* it was the file's */
-    lob_slabs_close(s, &w->slabs);
-    return st;
+    return lob_slabs_close(s, &w->slabs, st);
 }

@@ -36,8 +36,8 @@ typedef struct {
     int64_t contact_count;
     lob_region_table regions;
 
-    lob_slabs slabs;      /* of several tasks, */
-    const lob_slab *slab; /* of which this is the task's own; NULL: all is here */
+    lob_slabs slabs; /* of several tasks, */
+    lob_slab slab;   /* of which this is the task's own; of one, all of it */
 } lob_supervoxels_work;
 
 /* Choose the kernel's options, once the image is there. */
@@ -59,9 +59,8 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w);
 /* What the table's columns need beyond sums: LOB_COLUMN_... */
 int lob_supervoxels_needs(const lob_supervoxels_work *w);
 
-/* Make and cut w->labels, on the grid of the image, which may be a slab; mask may be NULL. */
-lob_status lob_supervoxels_cut(lob_session *s, lob_supervoxels_work *w, const lob_volume *image,
-                               const uint8_t *mask);
+/* Make w->labels, on the grid of the slab, and cut it. */
+lob_status lob_supervoxels_cut(lob_session *s, lob_supervoxels_work *w);
 
 /* w->labels, numbered 1..count. */
 lob_label_grid lob_supervoxels_grid(const lob_supervoxels_work *w);
@@ -75,8 +74,8 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w);
 /* Measure what tables and means show, as far as they are asked for. */
 lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w);
 
-/* Write all that is asked for, of the image, which may be a slab. Labels are the last: if they
- * exist, the other outputs are complete. */
-lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w, const lob_volume *image);
+/* Write all that is asked for, of the slab. Labels are the last: if they exist, the other outputs
+ * are complete. */
+lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w);
 
 #endif

@@ -109,9 +109,7 @@ static lob_status threshold(lob_session *s, void *user)
     if (!lob_threshold_is_hysteretic(set) &&
         lob_slabs_serve(s, &w->slabs, lob_threshold_voxel_bytes(set))) {
         LOB_TRY(lob_session_device(s));
-        const lob_status st = lob_threshold_by_slabs(s, w);
-        lob_slabs_close(s, &w->slabs);
-        return st;
+        return lob_slabs_close(s, &w->slabs, lob_threshold_by_slabs(s, w));
     }
     LOB_TRY(read_inputs(s, set, w));
     LOB_TRY(lob_session_device(s));

@@ -216,7 +216,9 @@ static lob_status prepare_local(lob_session *s, work *w, lob_filter_step *box,
     w->stats = (lob_threshold_stats){.separability = NAN};
     LOB_TRY(find_box(s, box, &w->set, &w->slabs.volume));
     w->local = (lob_slab_filter){
-        .slabs = &w->slabs, .steps = box, .step_count = 1, .options = options, .sent = 1};
+        &w->slabs, {.steps = box, .step_count = 1},
+         options, .sent = 1
+    };
     return lob_slab_filter_begin(s, &w->local, 1);
 }
 
