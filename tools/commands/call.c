@@ -10,7 +10,8 @@
 
 #include <stdlib.h>
 
-static const lob_caller caller = {lob_find_command, lob_nearest_command, lob_call, lob_call_check};
+static lob_status call_check(const lob_command *command, int argc, char **argv);
+static const lob_caller caller = {lob_find_command, lob_nearest_command, lob_call, call_check};
 
 /* ---- begin ---- */
 
@@ -26,15 +27,6 @@ static lob_status parse(lob_session *s)
     return s->namer->begin(s);
 }
 
-/* Rank 0 alone speaks and writes. */
-static void hush(lob_session *s)
-{
-    if (lob_team_rank(s->ranks) == 0) return;
-    s->quiet = true;
-    s->verbose = false;
-    s->report_path = NULL;
-}
-
 /* Before anything is read: are all ranks ready, and have all the same to do? */
 static lob_status agree_to_begin(lob_session *s, lob_status status, bool *skip)
 {
@@ -43,14 +35,6 @@ static lob_status agree_to_begin(lob_session *s, lob_status status, bool *skip)
     if (status == LOB_OK) status = lob_team_reduce(s->ranks, &skips, 1, LOB_TEAM_MIN, &s->error);
     *skip = skips != 0;
     return status;
-}
-
-/* Of all ranks: as any of them ends, so do all. */
-static lob_status agree_to_end(lob_session *s, lob_status status)
-{
-    if (s->idle) status = LOB_OK;
-    if (s->team && !s->idle) status = lob_team_agree(s->team, status, &s->error);
-    return lob_team_agree(s->ranks, status, &s->error);
 }
 
 /* What work needs of the session: the context, how progress is shown, lists for the report. */
@@ -91,7 +75,11 @@ static lob_status prepare(lob_session *s, bool *skip)
     /* Not before: a task that waits for one that has gone can be ended. */
     if (!s->host) lob_session_catch_signals();
     LOB_TRY(parse(s));
-    hush(s);
+    if (lob_team_rank(s->ranks) > 0) { /* rank 0 alone speaks and writes */
+        s->quiet = true;
+        s->verbose = false;
+        s->report_path = NULL;
+    }
     LOB_TRY(lob_outputs_check(s, skip));
     if (*skip) return LOB_OK;
     LOB_TRY(lob_device_check(s));
@@ -184,15 +172,6 @@ static void print_success(lob_session *s)
     if (!is_line) lob_session_print_finished(s, seconds.total);
 }
 
-/* The end of a line of a recipe that was only checked. */
-static lob_status end_check(lob_session *s, lob_status status)
-{
-    lob_session_put_failure(s, status);
-    if (status != LOB_OK) s->host->end(s, status, NULL);
-    release(s);
-    return status;
-}
-
 static bool has_failed(lob_status status)
 {
     return status != LOB_OK && status != LOB_EDIFFER;
@@ -230,7 +209,10 @@ static lob_status end_report(lob_session *s, lob_status status, cJSON **report)
 int lob_call_end(lob_session *s, lob_status status)
 {
     cJSON *report;
-    status = agree_to_end(s, lob_device_settle(s, status));
+    status = lob_device_settle(s, status);
+    if (s->idle) status = LOB_OK; /* as any rank ends, so do all */
+    if (s->team && !s->idle) status = lob_team_agree(s->team, status, &s->error);
+    status = lob_team_agree(s->ranks, status, &s->error);
     if (!has_failed(status)) status = finish(s, status);
     if (has_failed(status)) {
         if (s->error.text[0] == '\0') lob_fail(&s->error, status, "%s", lob_status_text(status));
@@ -266,12 +248,16 @@ static lob_status free_what_is_left(lob_session *s, lob_status status)
     return status;
 }
 
-lob_status lob_call_check(const lob_command *command, int argc, char **argv)
+static lob_status call_check(const lob_command *command, int argc, char **argv)
 {
     lob_session s;
     start(&s, command, argc, argv);
     if (!begin(&s, lob_options_own(&s), true)) return s.status;
-    return end_check(&s, free_what_is_left(&s, check(&s)));
+    const lob_status st = free_what_is_left(&s, check(&s));
+    lob_session_put_failure(&s, st);
+    if (st != LOB_OK) s.host->end(&s, st, NULL);
+    release(&s);
+    return st;
 }
 
 static lob_status work(lob_session *s)

@@ -38,21 +38,17 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     return LOB_OK;
 }
 
-/* Whole numbers are finite. */
-static bool is_finite_at(const lob_volume *v, int64_t i)
-{
-    if (v->type == LOB_F32) return isfinite(((const float *)v->data)[i]);
-    return v->type != LOB_F64 || isfinite(((const double *)v->data)[i]);
-}
-
 /* Strokes on nothing but missing values tell nothing. */
 static lob_status check_values(lob_session *s, const settings *set, const work *w)
 {
     const lob_volume *const v = &w->image, *const seeds = &w->seeds.volume;
     const int64_t n = lob_voxels(v);
     for (int64_t i = 0; i < n; i++)
-        for (int c = 0; lob_label_at(seeds->data, seeds->type, i) > 0 && c < v->channels; c++)
-            if (is_finite_at(v, c * n + i)) return LOB_OK;
+        for (int c = 0; lob_label_at(seeds->data, seeds->type, i) > 0 && c < v->channels; c++) {
+            double value;
+            lob_values(&value, v->data, v->type, c * n + i, 1);
+            if (isfinite(value)) return LOB_OK;
+        }
     return lob_fail_file(
         &s->error, LOB_EDATA, set->image,
         "holds no finite value under the strokes, from which nothing can be learnt");

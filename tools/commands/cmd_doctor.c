@@ -23,15 +23,6 @@ typedef struct {
 
 /* ---- the machine ---- */
 
-static void describe_libraries(cJSON *about)
-{
-    lob_library all[LOB_LIBRARIES];
-    cJSON *const list = cJSON_AddObjectToObject(about, "libraries");
-    lob_libraries(all);
-    for (int i = 0; i < LOB_LIBRARIES; i++)
-        cJSON_AddStringToObject(list, all[i].name, all[i].version);
-}
-
 /* Of several tasks: which GPU does each take, of those that it sees? */
 static lob_status describe_gpus(lob_session *s, cJSON *ranks)
 {
@@ -174,7 +165,11 @@ static lob_status examine(doctor *d)
     cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
     cJSON_AddNumberToObject(d->about, "memory_mib", (double)(lob_memory_in_all() >> 20));
     cJSON_AddNumberToObject(d->about, "memory_free_mib", (double)(lob_memory_free() >> 20));
-    describe_libraries(d->about);
+    cJSON *const libraries = cJSON_AddObjectToObject(d->about, "libraries");
+    lob_library all[LOB_LIBRARIES];
+    lob_libraries(all);
+    for (int i = 0; i < LOB_LIBRARIES; i++)
+        cJSON_AddStringToObject(libraries, all[i].name, all[i].version);
     LOB_TRY(describe_ranks(d->s, d->about));
     char *const folder = lob_recipe_folder();
     cJSON_AddStringToObject(d->about, "recipes", folder ? folder : "none are installed");

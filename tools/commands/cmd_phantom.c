@@ -69,16 +69,14 @@ static lob_status choose(lob_session *s, work *w)
     o->drawn = set->strokes != NULL;
 
     const bool cells = o->kind == LOB_PHANTOM_CELLS;
-    if (!cells && (set->cells > 0 || set->nuclei))
-        return lob_fail(&s->error, LOB_EARG, "--%s belongs to the kind 'cells'",
-                        set->nuclei ? "nuclei" : "cells");
-    if (cells && set->stroke_gap > 0)
-        return lob_fail(&s->error, LOB_EARG, "--stroke-gap belongs to the kind 'abdomen'");
-    if (cells && set->strokes)
-        return lob_fail(&s->error, LOB_EARG, "--strokes belongs to the kind 'abdomen'");
-    if (set->seeds && set->strokes)
-        return lob_fail(&s->error, LOB_EARG, "--seeds and --strokes exclude one another");
-    return LOB_OK;
+    const lob_rule rules[] = {
+        {!cells && set->nuclei,        "--nuclei belongs to the kind 'cells'"      },
+        {!cells && set->cells > 0,     "--cells belongs to the kind 'cells'"       },
+        {cells && set->stroke_gap > 0, "--stroke-gap belongs to the kind 'abdomen'"},
+        {cells && set->strokes,        "--strokes belongs to the kind 'abdomen'"   },
+        {set->seeds && set->strokes,   "--seeds and --strokes exclude one another" },
+    };
+    return LOB_RULES(s, rules);
 }
 
 /* Bytes of the volumes that are drawn. */

@@ -39,14 +39,6 @@ static bool any_finite(const lob_volume *v)
     return false;
 }
 
-static lob_status check_look(lob_session *s, const lob_preview *look)
-{
-    const bool windowed = isfinite(look->window[0]) && isfinite(look->window[1]);
-    if (windowed && !(look->window[0] < look->window[1]))
-        return lob_fail(&s->error, LOB_EARG, "--window: LO must lie below HI");
-    return look->hide && *look->hide ? lob_label_list_check(look->hide, "hide", &s->error) : LOB_OK;
-}
-
 static lob_status check_place(lob_session *s, const lob_preview *look, const lob_volume *image)
 {
     for (int a = 0; a < 3 && isfinite(look->at[a]); a++)
@@ -209,9 +201,13 @@ static lob_status check_outputs(lob_session *s, const settings *set)
 static lob_status check(lob_session *s, void *user)
 {
     settings *const set = user;
+    lob_preview *const look = &set->look;
     LOB_TRY(check_outputs(s, set));
-    if (set->look.hide && strcmp(set->look.hide, "none") == 0) set->look.hide = "";
-    return check_look(s, &set->look);
+    if (look->hide && strcmp(look->hide, "none") == 0) look->hide = "";
+    const bool windowed = isfinite(look->window[0]) && isfinite(look->window[1]);
+    if (windowed && !(look->window[0] < look->window[1]))
+        return lob_fail(&s->error, LOB_EARG, "--window: LO must lie below HI");
+    return look->hide && *look->hide ? lob_label_list_check(look->hide, "hide", &s->error) : LOB_OK;
 }
 
 static lob_status preview(lob_session *s, void *user)

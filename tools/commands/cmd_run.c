@@ -69,13 +69,6 @@ static lob_status bind(lob_session *s, const lob_recipe *recipe, const char *pat
 
 /* ---- the recipe ---- */
 
-static void report_values(lob_session *s, const lob_recipe *recipe, const char *const *values)
-{
-    cJSON *const object = cJSON_AddObjectToObject(s->results, "values");
-    for (int i = 0; i < recipe->value_count; i++)
-        cJSON_AddStringToObject(object, recipe->values[i].name, values[i]);
-}
-
 static lob_status run_job(lob_session *s, settings *set)
 {
     bool skip;
@@ -97,7 +90,9 @@ static lob_status run_recipe(lob_session *s, settings *set)
     set->values = calloc((size_t)recipe->value_count + 1, sizeof *set->values);
     if (!set->values) return lob_session_no_memory(s, set->path);
     LOB_TRY(bind(s, recipe, set->path, &set->given, set->values));
-    report_values(s, recipe, set->values);
+    cJSON *const values = cJSON_AddObjectToObject(s->results, "values");
+    for (int i = 0; i < recipe->value_count; i++)
+        cJSON_AddStringToObject(values, recipe->values[i].name, set->values[i]);
     LOB_TRY(lob_recipe_job_make(&set->job, s, recipe, set->path, set->values));
     return run_job(s, set);
 }

@@ -48,9 +48,6 @@ const char *lob_nearest_command(const char *name);
  */
 int lob_call(const lob_command *command, int argc, char **argv);
 
-/* Parse and check alone: what its options and the names of its files say. Reads nothing. */
-lob_status lob_call_check(const lob_command *command, int argc, char **argv);
-
 /*
  * The two ends of lob_call, for those who do the work themselves. Parse the arguments and make
  * everything ready: signals, report; outputs are checked (suffix, folder, not there yet, not an

@@ -57,13 +57,11 @@ lob_status lob_seeds_labels(lob_session *s, lob_volume *labels, const char *path
     LOB_TRY(lob_grid_read(s, labels, path, image, image_path));
     LOB_TRY(lob_grid_dense(s, labels, &set, path));
     lob_status st = LOB_OK;
-    for (int32_t i = 0, at = 0; st == LOB_OK && i < set.count; i++) {
-        while (at < seeds->set.count && seeds->set.values[at] < set.values[i]) at++;
-        if (at == seeds->set.count || seeds->set.values[at] != set.values[i])
-            st = lob_fail_file(&s->error, LOB_EDATA, path, "label %d has no seed in %s",
-                               set.values[i], seeds_path);
-        else
-            set.values[i] = at + 1;
+    for (int32_t i = 0; st == LOB_OK && i < set.count; i++) {
+        const int32_t label = set.values[i];
+        if (!(set.values[i] = lob_label_set_find(&seeds->set, label)))
+            st = lob_fail_file(&s->error, LOB_EDATA, path, "label %d has no seed in %s", label,
+                               seeds_path);
     }
     if (st == LOB_OK && lob_labels_restore(labels, &set) != LOB_OK)
         st = lob_session_no_memory(s, path);

@@ -46,8 +46,6 @@ static void take_forms(forms *f, const lob_nifti *header)
     static const lob_nifti_field rows[3] = {LOB_NIFTI_srow_x, LOB_NIFTI_srow_y, LOB_NIFTI_srow_z};
     static const double unit[8] = {1, 1000, 1, 0.001, 1, 1, 1, 1};
     const unsigned char *const h = header->bytes;
-    const double sides[3] = {(double)header->dims.nx, (double)header->dims.ny,
-                             (double)header->dims.nz};
     *f = (forms){.version = header->version,
                  .sform_code = (int)lob_nifti_int(h, LOB_NIFTI_sform_code, 0),
                  .unit_mm = unit[lob_nifti_int(h, LOB_NIFTI_xyzt_units, 0) & 7]};
@@ -57,7 +55,7 @@ static void take_forms(forms *f, const lob_nifti *header)
         for (int c = 0; c < 4; c++) f->s[a][c] = lob_nifti_real(h, rows[a], c);
         f->pixdim[a] = fabs(lob_nifti_real(h, LOB_NIFTI_pixdim, a + 1));
         if (!(f->pixdim[a] > 0) || !isfinite(f->pixdim[a])) f->pixdim[a] = 1;
-        f->sides[a] = sides[a];
+        f->sides[a] = (double)lob_side(header->dims, a);
     }
 }
 

@@ -94,21 +94,12 @@ static lob_status name_places(lob_session *s, settings *set)
     return set->manifest ? LOB_OK : lob_session_no_memory(s, set->search.out);
 }
 
-/* A folder that is no dataset yet is taken, but other BIDS Apps refuse it. */
-static void note_description(lob_session *s, const char *dataset)
-{
-    char path[2 * PATH_MAX];
-    snprintf(path, sizeof path, "%s/dataset_description.json", dataset);
-    if (!lob_is_there(path))
-        lob_session_note(s, "%s: has no dataset_description.json, which a BIDS dataset has",
-                         dataset);
-}
-
 /* Write the manifest of the images into the output's folder for what makes it. */
 static lob_status plan(lob_session *s, void *user)
 {
     settings *const set = user;
     const lob_bids_search *const search = &set->search;
+    char path[2 * PATH_MAX];
     if (set->level == GROUP) {
         lob_session_note(s,
                          "group: there is nothing to do at this level; regions.tsv of all "
@@ -116,7 +107,11 @@ static lob_status plan(lob_session *s, void *user)
                          search->out);
         return LOB_OK;
     }
-    note_description(s, search->dataset);
+    /* a folder that is no dataset yet is taken, but other BIDS Apps refuse it */
+    snprintf(path, sizeof path, "%s/dataset_description.json", search->dataset);
+    if (!lob_is_there(path))
+        lob_session_note(s, "%s: has no dataset_description.json, which a BIDS dataset has",
+                         search->dataset);
     set->out_is_new = !lob_is_there(search->out);
     const char *const from = set->line ? set->line[0] : set->recipe;
     lob_bids_label(set->search.tool, lob_name_in_path(from));

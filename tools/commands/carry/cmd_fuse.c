@@ -27,20 +27,17 @@ static lob_status check(lob_session *s, void *user)
     return lob_atlas_spare(s, &w->files, w->votes);
 }
 
-static lob_status read_atlas(lob_session *s, work *w, int i)
-{
-    const lob_atlas_file *const f = &w->files.file[i];
-    if (w->method == 0) LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->on, w->scan));
-    return lob_grid_read_labels(s, &w->of[i], f->labels, &w->on, w->scan);
-}
-
 static lob_status read_inputs(lob_session *s, work *w)
 {
     LOB_TRY(lob_session_read(s, &w->on, w->scan, w->frame));
     LOB_TRY(lob_grid_one_channel(s, &w->on, w->scan));
     LOB_TRY(lob_session_check(s, &w->on, LOB_I32, 1, w->labels));
     s->extra_role = "atlas";
-    for (int i = 0; i < w->files.count; i++) LOB_TRY(read_atlas(s, w, i));
+    for (int i = 0; i < w->files.count; i++) {
+        const lob_atlas_file *const f = &w->files.file[i];
+        if (w->method == 0) LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->on, w->scan));
+        LOB_TRY(lob_grid_read_labels(s, &w->of[i], f->labels, &w->on, w->scan));
+    }
     return LOB_OK;
 }
 

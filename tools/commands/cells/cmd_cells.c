@@ -68,14 +68,6 @@ static lob_status read_image(lob_session *s, settings *set)
     return lob_session_check(s, &set->image, LOB_I32, 1, files->out);
 }
 
-static lob_status choose(lob_session *s, settings *set)
-{
-    lob_session_compute(s, "measuring");
-    const lob_status st = lob_cells_choose(&set->plan, &set->image, &set->options, s->backend,
-                                           &s->context, &s->error);
-    return lob_session_done(s, st, set->files.image, NULL);
-}
-
 static lob_status label(lob_session *s, settings *set)
 {
     lob_session_compute(s, "labelling");
@@ -152,14 +144,17 @@ static void suggest(lob_session *s, const char *path)
     if (room > 8.0 * (double)each)
         lob_error_add(&s->error, ", or a part of %.0f voxels a side (lobule crop)",
                       floor(cbrt(room / (double)each)));
-    lob_volume_free(&image);
 }
 
 static lob_status work(lob_session *s, settings *set)
 {
     LOB_TRY(read_image(s, set));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(choose(s, set));
+    lob_session_compute(s, "measuring");
+    LOB_TRY(lob_session_done(s,
+                             lob_cells_choose(&set->plan, &set->image, &set->options, s->backend,
+                                              &s->context, &s->error),
+                             set->files.image, NULL));
     report_plan(s, &set->plan);
     if (set->print) return lob_cells_recipe_print(&set->plan, &set->files, &s->error);
     LOB_TRY(label(s, set));

@@ -263,15 +263,6 @@ static lob_status draw(drawing *sheet, int axis, int64_t first)
     return draw_names(&y, canvas, b, l, place.width);
 }
 
-static lob_status make_sheet(lob_session *s, drawing *sheet, const lob_volume *seeds,
-                             const lob_segment_plan *plan, const lob_segment_output *found)
-{
-    const int axis = plan->across;
-    LOB_TRY(make_box(s, &sheet->box, seeds, plan, found));
-    LOB_TRY(choose_slices(s, sheet, plan, found, axis));
-    return draw(sheet, axis, plan->box.first[axis]);
-}
-
 lob_status lob_segment_sheet(lob_session *s, const lob_volume *image, const lob_volume *strokes,
                              const lob_segment_plan *plan, const lob_segment_output *found,
                              const char *path)
@@ -283,7 +274,10 @@ lob_status lob_segment_sheet(lob_session *s, const lob_volume *image, const lob_
     const int64_t n = lob_volume_bytes(strokes) + lob_volume_bytes(&found->labels);
     LOB_TRY(lob_session_take(s, n, path));
     lob_session_compute(s, "drawing");
-    lob_status st = make_sheet(s, &sheet, strokes, plan, found);
+    const int axis = plan->across;
+    lob_status st = make_box(s, &sheet.box, strokes, plan, found);
+    if (st == LOB_OK) st = choose_slices(s, &sheet, plan, found, axis);
+    if (st == LOB_OK) st = draw(&sheet, axis, plan->box.first[axis]);
     if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
     if (st == LOB_OK) lob_session_computed(s);
     if (st == LOB_OK) st = lob_session_write_picture(s, &sheet.canvas, path);
