@@ -74,7 +74,8 @@ static lob_status run_job(lob_session *s, settings *set)
     bool skip;
     char line[LOB_ERROR_LINE];
     if (set->dry_run) LOB_TRY(lob_recipe_job_print(&set->job));
-    LOB_TRY(lob_recipe_job_check(&set->job, &skip));
+    LOB_TRY(lob_recipe_job_check_options(&set->job, &skip));
+    if (!skip) LOB_TRY(lob_recipe_job_check_files(&set->job));
     if (set->dry_run) return LOB_OK;
     if (!skip) return lob_recipe_job_run(&set->job);
     lob_session_note(s, "%s", lob_error_line(line, sizeof line, &s->error));

@@ -256,9 +256,3 @@ lob_status lob_recipe_job_check_files(lob_recipe_job *job)
     }
     return LOB_OK;
 }
-
-lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
-{
-    LOB_TRY(lob_recipe_job_check_options(job, skip));
-    return *skip ? LOB_OK : lob_recipe_job_check_files(job);
-}

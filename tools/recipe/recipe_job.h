@@ -91,25 +91,22 @@ lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_
                                const char *name, const char *const *values);
 
 /*
- * Check all of it before any work: the options of every line; that inputs are there, or made by a
- * line before; that outputs may be made; that no two lines write one name; that volumes in memory
- * are made before they are read. Volumes that nobody reads are noted, unless their
- * names begin with "@_".
+ * Check all of it before any work. First what the lines' options and names say, which reads no
+ * input: the options of every line, and that outputs may be made. Then, unless there is nothing to
+ * do: that inputs are there, or made by a line before; that no two lines write one name; that
+ * volumes in memory are made before they are read. Volumes that nobody reads are noted, unless
+ * their names begin with "@_".
  *
  *   skip  out  with --skip-existing: every output is there, and run->error says so
  *
  * Returns LOB_OK or the status of what is wrong, with the text in run->error.
  */
-lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
+lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip);
+lob_status lob_recipe_job_check_files(lob_recipe_job *job);
 
 /* Check the options of one line, as typed; its files are known then. Returns what is left in
  * status. */
 lob_status lob_line_check(lob_recipe_job *job, lob_line *line);
-
-/* The two parts of the check: what the lines' options and names say, which reads no input, and,
- * unless there is nothing to do, the inputs and how the lines fit together. */
-lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip);
-lob_status lob_recipe_job_check_files(lob_recipe_job *job);
 
 /* Is a line wrong as it stands, whatever files there are? Returns LOB_EARG, with the text of the
  * first such line in run->error, or LOB_OK. */

@@ -137,7 +137,8 @@ static lob_status run_moved(lob_session *s, repetition *r)
     LOB_TRY(lob_moves_make_folders(&r->moves, &s->error));
     LOB_TRY(check_places(s, &r->moves));
     LOB_TRY(take_provenance(s, r));
-    LOB_TRY(lob_recipe_job_check(&r->job, &skip));
+    LOB_TRY(lob_recipe_job_check_options(&r->job, &skip));
+    if (!skip) LOB_TRY(lob_recipe_job_check_files(&r->job));
     const lob_status st = lob_recipe_job_run(&r->job);
     return st == LOB_EDIFFER ? LOB_OK : st; /* of two volumes that a line compares */
 }
