@@ -264,20 +264,15 @@ static void take_comment(parser *p)
     size_t n = 0;
     while (peek(p, 0) == '#' || is_blank(peek(p, 0))) p->at++;
     while (p->at + n < p->size && !line_end(p, n)) n++;
-    size_t length = n;
-    while (length > 0 && is_blank(peek(p, length - 1))) length--;
-    const bool wanted = p->out->line_count == 0 && p->out->summary[0] == '\0';
-    for (size_t i = 0; i < length; i++)
+    const size_t end = p->at + n;
+    while (n > 0 && is_blank(peek(p, n - 1))) n--;
+    for (size_t i = 0; i < n; i++)
         if (is_control(peek(p, i))) {
             refuse(p, "a control character", "recipes are text");
             return;
         }
-    n -= length;
-    if (wanted)
-        p->out->summary = keep(p, length);
-    else
-        p->at += length;
-    p->at += n;
+    if (p->out->line_count == 0 && p->out->summary[0] == '\0') p->out->summary = keep(p, n);
+    p->at = end;
 }
 
 /* The program's name may stand before a command, which must be there. */
