@@ -15,39 +15,26 @@ const char *lob_plane_name(lob_anatomical_plane plane)
     return plane == LOB_AXIAL ? "axial" : plane == LOB_CORONAL ? "coronal" : "sagittal";
 }
 
-static char opposite(char direction)
-{
-    static const char pairs[] = "RLAPSI";
-    for (int i = 0; pairs[i]; i++)
-        if (pairs[i] == direction) return pairs[i ^ 1];
-    return '?';
-}
-
 lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
                        bool neurological)
 {
+    /* At the left and the right by the radiological convention, at the top and the bottom. */
+    static const char sides[][5] = {
+        [LOB_SAGITTAL] = "APSI", [LOB_CORONAL] = "RLSI", [LOB_AXIAL] = "RLAP"};
+    const char *const side = sides[plane];
     const lob_geometry *const g = &volume->geometry;
-    const int x = lob_anatomical_axis(g, LOB_SAGITTAL), y = lob_anatomical_axis(g, LOB_CORONAL);
-    const int z = lob_anatomical_axis(g, LOB_AXIAL);
-    lob_slice v = {.plane = plane, .slice = slice};
-    v.across = plane == LOB_AXIAL ? z : plane == LOB_CORONAL ? y : x;
-    v.right = plane == LOB_SAGITTAL ? y : x;
-    v.down = plane == LOB_AXIAL ? y : z;
+    lob_slice v = {.plane = plane, .slice = slice, .across = lob_anatomical_axis(g, plane)};
+    v.right = lob_anatomical_axis(g, plane == LOB_SAGITTAL ? LOB_CORONAL : LOB_SAGITTAL);
+    v.down = lob_anatomical_axis(g, plane == LOB_AXIAL ? LOB_CORONAL : LOB_AXIAL);
 
     char code[4];
     lob_orientation(code, g);
-    const char at_left =
-        plane == LOB_SAGITTAL ? (neurological ? 'P' : 'A') : (neurological ? 'L' : 'R');
-    const char at_top = plane == LOB_AXIAL ? 'A' : 'S';
     v.mm[0] = (double)lob_side(volume->dims, v.right) * g->spacing_mm[v.right];
     v.mm[1] = (double)lob_side(volume->dims, v.down) * g->spacing_mm[v.down];
-    if (g->unoriented) return v;             /* the first row on top, as in a photograph */
-    v.flip_right = code[v.right] == at_left; /* voxel 0 lies at the far side from its direction */
-    v.flip_down = code[v.down] == at_top;
-    v.side[0] = at_left;
-    v.side[1] = opposite(at_left);
-    v.side[2] = at_top;
-    v.side[3] = opposite(at_top);
+    if (g->unoriented) return v; /* the first row on top, as in a photograph */
+    memcpy(v.side, (const char[]){side[neurological], side[!neurological], side[2], side[3]}, 4);
+    v.flip_right = code[v.right] == v.side[0]; /* voxel 0 lies at the far side from its direction */
+    v.flip_down = code[v.down] == v.side[2];
     return v;
 }
 
@@ -55,16 +42,15 @@ void lob_slice_project(lob_slice *v, const lob_volume *volume, int64_t low, int6
 {
     /* Where the viewer stands follows from what is at the left of the picture. */
     static const char stands[][2] = {
-        {'I', 'S'},
-        {'A', 'P'},
-        {'L', 'R'}
+        [LOB_SAGITTAL] = {'L', 'R'},
+          [LOB_CORONAL] = {'A', 'P'},
+          [LOB_AXIAL] = {'I', 'S'}
     };
-    const int plane = v->plane == LOB_AXIAL ? 0 : v->plane == LOB_CORONAL ? 1 : 2;
     const bool neurological = v->side[0] == 'L' || v->side[0] == 'P';
     char code[4];
     lob_orientation(code, &volume->geometry);
     const bool at_end =
-        !volume->geometry.unoriented && code[v->across] == stands[plane][neurological];
+        !volume->geometry.unoriented && code[v->across] == stands[v->plane][neurological];
     v->projected = true;
     v->near = at_end ? high : low;
     v->far = at_end ? low : high;
