@@ -138,6 +138,7 @@ static char *text_of(char *cell)
 static bool parse_file(lob_batch_file *out, char *item)
 {
     char *part[6], *at = item;
+    *out = (lob_batch_file){.role = NULL};
     for (int i = 0; i < 6; i++) {
         part[i] = i < 5 ? strsep(&at, " ") : at;
         if (!part[i]) return false;
@@ -154,19 +155,16 @@ static bool parse_file(lob_batch_file *out, char *item)
 
 static bool parse_files(lob_batch_files *out, char *cell)
 {
-    int most = 1;
-    for (const char *c = cell; *c; c++) most += *c == ';';
-    if (cell[0] == '\0') return true;
-    out->file = calloc((size_t)most, sizeof *out->file);
-    for (char *at = cell; at && out->file;) {
+    for (char *at = cell[0] ? cell : NULL; at;) {
         char *end = at;
         while (*end && *end != ';') end += *end == '\\' && end[1] ? 2 : 1;
         const bool more = *end == ';';
         *end = '\0';
+        if (!lob_grow(&out->file, out->count, sizeof *out->file)) return false;
         if (!parse_file(&out->file[out->count++], at)) return false;
         at = more ? end + 1 : NULL;
     }
-    return out->file != NULL;
+    return true;
 }
 
 static bool parse_state(lob_scan_state *out, const char *text)
