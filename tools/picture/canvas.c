@@ -94,17 +94,11 @@ static int letter_of(int32_t character)
     return FIRST_LETTER + 4 * (there ? low : last);
 }
 
-/* In the font's units. */
-static int64_t advance_of(const char *text)
-{
-    int64_t sum = 0;
-    while (*text) sum += word(letter_of(next_character(&text)) + ADVANCE);
-    return sum;
-}
-
 int lob_text_width(const char *text, int size)
 {
-    return (int)((advance_of(text) * size + word(EM) - 1) / word(EM));
+    int64_t advance = 0; /* in the font's units */
+    while (*text) advance += word(letter_of(next_character(&text)) + ADVANCE);
+    return (int)((advance * size + word(EM) - 1) / word(EM));
 }
 
 int lob_text_height(int size)

@@ -13,13 +13,6 @@ static void *compute_both(void *user)
     return NULL;
 }
 
-/* Compute in a thread beside the command's work, where that has threads to share. */
-static void start(lob_session *s, lob_session_sum *sum)
-{
-    if (s->context.threads < 2 || !lob_session_is_threaded(s)) return;
-    sum->running = pthread_create(&sum->thread, NULL, compute_both, sum) == 0;
-}
-
 void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_input)
 {
     const bool wanted = lob_report_wanted(s) || (s->provenance && is_input);
@@ -30,7 +23,9 @@ void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_in
     for (int k = 0; k < 2; k++)
         if (sum->files[k]) sum->of[k] = lob_sha256_begin(sum->files[k]);
     s->sums++;
-    start(s, sum);
+    /* in a thread beside the command's work, where that has threads to share */
+    if (s->context.threads > 1 && lob_session_is_threaded(s))
+        sum->running = pthread_create(&sum->thread, NULL, compute_both, sum) == 0;
 }
 
 void lob_sums_belong(lob_session *s, const char *path, cJSON *file)

@@ -60,11 +60,6 @@ static void to_ras(lob_point *point, bool lps)
     point->at[1] = -point->at[1];
 }
 
-static bool finite_place(const lob_point *point)
-{
-    return isfinite(point->at[0]) && isfinite(point->at[1]) && isfinite(point->at[2]);
-}
-
 /* ---- .mrk.json ---- */
 
 static const char *text_of(const cJSON *object, const char *key)
@@ -82,9 +77,10 @@ static lob_status add_control_point(reader *r, const cJSON *item, bool lps)
     if (cJSON_GetArraySize(position) != 3) return bad(r, "a control point has no position");
     for (int a = 0; a < 3; a++) {
         const cJSON *number = cJSON_GetArrayItem(position, a);
-        point.at[a] = cJSON_IsNumber(number) ? number->valuedouble : (double)NAN;
+        if (!cJSON_IsNumber(number) || !isfinite(number->valuedouble))
+            return bad(r, "a control point's position is no three numbers");
+        point.at[a] = number->valuedouble;
     }
-    if (!finite_place(&point)) return bad(r, "a control point's position is no three numbers");
     to_ras(&point, lps);
     return add(r, &point);
 }

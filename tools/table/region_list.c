@@ -61,13 +61,6 @@ static void join(lob_session *s, lob_region_list *list, bool all)
     lob_session_give(s, before - bytes_of(list));
 }
 
-static void add_row(lob_region_sums *to, const lob_region_sums *row, bool counts)
-{
-    lob_region_add(&to->region, &row->region);
-    lob_region_values_add(&to->values, &row->values);
-    if (counts) lob_region_counts_add(&to->counts, &row->counts);
-}
-
 /* Add up what is known of the same label, whose rows are sorted, and give back what that saves. */
 static void add_up(lob_session *s, lob_region_list *list)
 {
@@ -75,10 +68,14 @@ static void add_up(lob_session *s, lob_region_list *list)
     int64_t n = 0;
     for (int64_t i = 0; i < list->count; i++) {
         const lob_region_sums *const row = lob_region_list_at(list, i);
-        if (n > 0 && lob_region_list_at(list, n - 1)->label == row->label)
-            add_row(lob_region_list_at(list, n - 1), row, each == sizeof *row);
-        else
+        lob_region_sums *const to = n > 0 ? lob_region_list_at(list, n - 1) : NULL;
+        if (!to || to->label != row->label) {
             memmove(lob_region_list_at(list, n++), row, (size_t)each);
+            continue;
+        }
+        lob_region_add(&to->region, &row->region);
+        lob_region_values_add(&to->values, &row->values);
+        if (each == sizeof *row) lob_region_counts_add(&to->counts, &row->counts);
     }
     list->count = n;
     lob_session_give(s, before - bytes_of(list));

@@ -35,11 +35,6 @@ typedef struct {
     bool place; /* where a region lies, which people ask last */
 } column;
 
-static bool is_place(const char *name)
-{
-    return strncmp(name, "bbox_", 5) == 0 || strncmp(name, "centroid_", 9) == 0;
-}
-
 static void measure(column *columns, lob_lines *lines)
 {
     bool names = true;
@@ -51,7 +46,9 @@ static void measure(column *columns, lob_lines *lines)
             int characters;
             lob_first_characters(cells.field[c], LONGEST_CELL, &characters);
             if (characters > columns[c].width) columns[c].width = characters;
-            if (names) columns[c].place = is_place(cells.field[c]);
+            if (names)
+                columns[c].place = strncmp(cells.field[c], "bbox_", 5) == 0 ||
+                                   strncmp(cells.field[c], "centroid_", 9) == 0;
             strtod(cells.field[c], &end);
             const bool number = *end == '\0' || strcmp(cells.field[c], "n/a") == 0;
             columns[c].text = columns[c].text || !(names || number);
