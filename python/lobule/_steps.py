@@ -168,8 +168,7 @@ def seeds(
     with Step("seeds", given, "image") as step:
         given["points"] = [p if isinstance(p, (str, os.PathLike)) else step.points(p) for p in _each(points)]
         given.update(labels=_many(labels), seeds=_many(seeds), shares=_in_255ths(step, shares))
-        out: T = step.volume()
-        return out
+        return step.volume()
 
 
 # ---- appearance, refine ----
@@ -230,8 +229,7 @@ def appearance(
     of the image.
     """
     with Step("appearance", dict(locals()), "image", "seeds") as step:
-        out: T = step.volume(channels=True)
-        return out
+        return step.volume(channels=True)
 
 
 Absent = Literal["x", "y", "z", "none"]
@@ -286,8 +284,7 @@ def refine(
     given = dict(locals())
     with Step("refine", given, "labels", "image", "seeds", of="image") as step:
         given["shares"] = _in_255ths(step, shares)
-        out: T = step.volume()
-        return out
+        return step.volume()
 
 
 # ---- parts, basins ----
@@ -323,8 +320,7 @@ def crop(
             given["first"] = [int(v) for v in step.of.in_order(first)]
         if size is not None:
             given["size"] = [max(1, int(v)) for v in step.of.in_order(size)]
-        out: T = step.volume(channels=step.of.channel_axis is not None)
-        return out
+        return step.volume(channels=step.of.channel_axis is not None)
 
 
 @public
@@ -350,5 +346,4 @@ def merge(
     if share is not None and level is None:
         raise InputError("share is one of the way up to level, which is not given")
     with Step("merge", dict(locals()), "labels", "image") as step:
-        out: T = step.volume()
-        return out
+        return step.volume()
