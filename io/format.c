@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -89,6 +90,40 @@ void lob_copy_apart(void *out, const void *in, size_t n, int threads)
 #pragma omp parallel for num_threads(threads < 1 ? 1 : threads) if (n >= 4 * part)
     for (size_t at = 0; at < n; at += part)
         memcpy((char *)out + at, (const char *)in + at, n - at < part ? n - at : part);
+}
+
+void lob_voxels_mixed(void *out, const lob_volume *v, int64_t first, int64_t n, int threads)
+{
+    const size_t word = lob_type_of(v->type)->bytes;
+    const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
+    const size_t channel = (size_t)(lob_voxels(v) * frames) * word;
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < n; i++) {
+        const unsigned char *from = (const unsigned char *)v->data + (size_t)(first + i) * word;
+        unsigned char *to = (unsigned char *)out + (size_t)(i * channels) * word;
+        for (int64_t c = 0; c < channels; c++, from += channel, to += word) memcpy(to, from, word);
+    }
+}
+
+lob_status lob_put_mixed(const lob_volume *v, int threads,
+                         lob_status (*put)(void *state, const void *bytes, size_t n,
+                                           lob_error *error),
+                         void *state, lob_error *error)
+{
+    enum { PIECE = 1 << 25 };
+    const int64_t all = lob_voxels(v) * lob_frames_held(v), bytes = lob_volume_bytes(v) / all;
+    if (v->channels == lob_frames_held(v)) return put(state, v->data, (size_t)(all * bytes), error);
+    const int64_t most = all * bytes < PIECE ? all : PIECE / bytes + 1;
+    void *const piece = malloc((size_t)(most * bytes));
+    if (!piece) return lob_fail(error, LOB_ENOMEM, "no memory to write it");
+    lob_status st = LOB_OK;
+    for (int64_t at = 0; st == LOB_OK && at < all; at += most) {
+        const int64_t n = all - at < most ? all - at : most;
+        lob_voxels_mixed(piece, v, at, n, threads);
+        st = put(state, piece, (size_t)(n * bytes), error);
+    }
+    free(piece);
+    return st;
 }
 
 void lob_info_add_file(lob_file_info *info, const lob_input *file)

@@ -91,7 +91,7 @@ typedef struct {
 
     /*
      * Write, through lob_output_*. options and its compress_s are never NULL; the volume's sizes
-     * are sane.
+     * are sane. NULL: by begin_planes.
      */
     lob_status (*write)(const lob_volume *volume, const lob_location *where,
                         const lob_write_options *options, lob_error *error);
@@ -105,8 +105,8 @@ typedef struct {
     lob_status (*open_planes)(lob_plane_source *source, lob_volume *out, const lob_reading *r);
 
     /*
-     * Write planes, of one channel: as write, to the same bytes. largest is that of the labels
-     * where options->labels. NULL: they are gathered in a file first.
+     * Write planes; those of several channels come all at once. The same bytes however they come.
+     * largest is that of the labels where options->labels. NULL: they are gathered in a file first.
      */
     lob_status (*begin_planes)(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
                                const lob_location *where, const lob_write_options *options,
@@ -170,6 +170,18 @@ bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
 /* memcpy by several threads, which share the work of filling fresh pages and mapping a file's: one
  * core does not use up the memory's bandwidth. */
 void lob_copy_apart(void *out, const void *in, size_t n, int threads);
+
+/*
+ * Voxels as files have them that keep the channels of one side by side: numbers `first` on of all,
+ * n voxels of them, the frames one after another.
+ */
+void lob_voxels_mixed(void *out, const lob_volume *volume, int64_t first, int64_t n, int threads);
+
+/* Hand all voxels to a sink's put, those of several channels so. */
+lob_status lob_put_mixed(const lob_volume *volume, int threads,
+                         lob_status (*put)(void *state, const void *bytes, size_t n,
+                                           lob_error *error),
+                         void *state, lob_error *error);
 
 /* Add a file's size to info, which may be NULL. */
 void lob_info_add_file(lob_file_info *info, const lob_input *file);

@@ -3,9 +3,11 @@
 
 #include "io/gzip.h"
 #include "io/kinds.h"
+#include "io/nifti/nifti_header.h"
 #include "io/planes.h"
 #include "io/platform.h"
 #include "io/zarr/zarr.h"
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 
 #include <stdio.h>
@@ -352,6 +354,22 @@ lob_status lob_check_writable(const lob_volume *volume, bool voxels, const char 
     return lob_fail_file(error, LOB_EARG, path, "there is no volume to write");
 }
 
+lob_status lob_format_write(const lob_format *format, const lob_volume *volume,
+                            const lob_location *where, const lob_write_options *options,
+                            lob_error *error)
+{
+    lob_plane_sink to;
+    int64_t largest = 0;
+    if (format->write) return format->write(volume, where, options, error);
+    if (options->labels)
+        LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, where->path, error));
+    LOB_TRY(format->begin_planes(&to, volume, largest, where, options, error));
+    const lob_status st = to.put(to.state, volume->data, (size_t)lob_volume_bytes(volume), error);
+    if (st == LOB_OK) return to.commit(to.state, error);
+    to.discard(to.state);
+    return st;
+}
+
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error)
 {
@@ -362,7 +380,7 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     LOB_TRY(format_to_write(&format, &where, path, error));
     const lob_write_options chosen = lob_sane_write_options(options, format, &compress_s);
     lob_status st = check_frames(volume, format, path, error);
-    if (st == LOB_OK) st = format->write(volume, &where, &chosen, error);
+    if (st == LOB_OK) st = lob_format_write(format, volume, &where, &chosen, error);
     lob_location_free(&where);
     return st;
 }

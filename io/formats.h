@@ -33,6 +33,12 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
  * info may be NULL. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, lob_file_info *info);
 
+/* Write in a format, as its row's write or by its planes. options are sane. Returns what lob_write
+ * does. */
+lob_status lob_format_write(const lob_format *format, const lob_volume *volume,
+                            const lob_location *where, const lob_write_options *options,
+                            lob_error *error);
+
 /* Is it written as a DICOM SEG, which refers to a scan? */
 bool lob_refers_to_scan(const char *path);
 

@@ -239,6 +239,8 @@ lob_status lob_gunzip(unsigned char *out, size_t n, lob_gzip_rest *rest, const u
 /* ---- deflating ---- */
 
 typedef struct {
+    const unsigned char *in;
+    size_t n;             /* BLOCK, but for the stream's last */
     unsigned char *bytes; /* bound bytes long */
     size_t size;
     uint32_t crc;
@@ -248,7 +250,6 @@ typedef struct {
     z_stream z[2];
     int streams; /* so many of z are open: two where content chooses between them */
     bool (*second)(const unsigned char *bytes, size_t n); /* it takes the second */
-    unsigned char *in;                                    /* WINDOW + BLOCK bytes */
 } worker;
 
 static bool open_stream(worker *w, int level, int strategy)
@@ -292,32 +293,25 @@ static bool open_worker(worker *w, int level)
 {
     enum { SMALL_LEVEL = 6, FAST_LEVEL = 1 };
     const bool labels = level == LOB_GZIP_LABELS, by_content = level == LOB_GZIP_BY_CONTENT;
-    w->in = malloc(WINDOW + BLOCK);
     w->second = labels ? is_runs : is_noise;
-    if (!w->in || !open_stream(w, labels || by_content ? SMALL_LEVEL : level, Z_DEFAULT_STRATEGY))
+    if (!open_stream(w, labels || by_content ? SMALL_LEVEL : level, Z_DEFAULT_STRATEGY))
         return false;
     if (labels) return open_stream(w, SMALL_LEVEL, Z_RLE);
     return !by_content || open_stream(w, FAST_LEVEL, Z_DEFAULT_STRATEGY);
 }
 
-/* Deflate block number i of a stream of size bytes; false when zlib fails. */
-static bool deflate_block(worker *w, block *b, size_t bound, uint64_t i, lob_bytes_fn *bytes,
-                          void *user, uint64_t size)
+/* Deflate a block behind the `known` bytes of its dictionary; false when zlib fails. */
+static bool deflate_block(worker *w, block *b, size_t bound, const unsigned char *dictionary,
+                          size_t known, bool last)
 {
-    const uint64_t start = i * BLOCK;
-    const size_t n = size - start < BLOCK ? (size_t)(size - start) : BLOCK;
-    const size_t dictionary = start < WINDOW ? (size_t)start : WINDOW;
-    if (dictionary + n > 0) bytes(user, start - dictionary, dictionary + n, w->in);
-    z_stream *const z = &w->z[w->streams > 1 && w->second(w->in + dictionary, n)];
+    z_stream *const z = &w->z[w->streams > 1 && w->second(b->in, b->n)];
     if (deflateReset(z) != Z_OK) return false;
-    if (dictionary > 0 && deflateSetDictionary(z, w->in, (unsigned)dictionary) != Z_OK)
-        return false;
-    b->crc = libdeflate_crc32(0, w->in + dictionary, n);
-    z->next_in = w->in + dictionary;
-    z->avail_in = (unsigned)n;
+    if (known > 0 && deflateSetDictionary(z, dictionary, (unsigned)known) != Z_OK) return false;
+    b->crc = libdeflate_crc32(0, b->in, b->n);
+    z->next_in = (unsigned char *)b->in; /* only read through */
+    z->avail_in = (unsigned)b->n;
     z->next_out = b->bytes;
     z->avail_out = (unsigned)bound;
-    const bool last = start + n >= size;
     const int result = deflate(z, last ? Z_FINISH : Z_SYNC_FLUSH);
     b->size = bound - z->avail_out;
     return z->avail_in == 0 && z->avail_out > 0 && result == (last ? Z_STREAM_END : Z_OK);
@@ -329,26 +323,21 @@ struct lob_gzip_writer {
     worker *workers;
     int threads, batch;
     block *blocks; /* batch */
+    int count;     /* of them whose bytes are there, */
+    size_t have;   /* and how many bytes there are of the next one */
     size_t bound;
-    lob_bytes_fn *bytes;
-    void *user;
-    uint64_t size, blocks_in_all, done; /* done: blocks */
+    uint64_t size, done; /* bytes of the stream, those that are written */
     uint32_t crc;
     double *compress_s;
-
-    /* where bytes come in pieces: what is not deflated yet, and the dictionary before it */
-    unsigned char *buffer;
-    size_t have;
-    uint64_t buffer_at; /* place in the stream of the buffer's first byte */
+    unsigned char *buffer; /* a batch of blocks that came in pieces */
+    unsigned char before[WINDOW];
 };
 
 void lob_gzip_writer_free(lob_gzip_writer *w)
 {
     if (!w) return;
-    for (int i = 0; w->workers && i < w->threads; i++) {
+    for (int i = 0; w->workers && i < w->threads; i++)
         while (w->workers[i].streams > 0) deflateEnd(&w->workers[i].z[--w->workers[i].streams]);
-        free(w->workers[i].in);
-    }
     for (int i = 0; w->blocks && i < w->batch; i++) free(w->blocks[i].bytes);
     free(w->workers);
     free(w->blocks);
@@ -356,8 +345,16 @@ void lob_gzip_writer_free(lob_gzip_writer *w)
     free(w);
 }
 
-/* Deflate and write the next n blocks. */
-static lob_status write_batch(lob_gzip_writer *w, int n, lob_error *error)
+static bool deflate_next(lob_gzip_writer *w, worker *by, int i)
+{
+    block *const b = &w->blocks[i];
+    const unsigned char *const before = i > 0 ? b[-1].in + BLOCK - WINDOW : w->before;
+    const bool last = w->done + (uint64_t)i * BLOCK + b->n == w->size;
+    return deflate_block(by, b, w->bound, before, i > 0 || w->done > 0 ? WINDOW : 0, last);
+}
+
+/* Deflate and write the blocks that are there. */
+static lob_status write_batch(lob_gzip_writer *w, lob_error *error)
 {
     int failed = 0, next = 0;
     const double start_s = lob_clock_s();
@@ -367,20 +364,23 @@ static lob_status write_batch(lob_gzip_writer *w, int n, lob_error *error)
             int i;
 #pragma omp atomic capture
             i = next++;
-            if (i >= n) break;
-            failed += !deflate_block(&w->workers[t], &w->blocks[i], w->bound, w->done + (uint64_t)i,
-                                     w->bytes, w->user, w->size);
+            if (i >= w->count) break;
+            failed += !deflate_next(w, &w->workers[t], i);
         }
     *w->compress_s += lob_clock_s() - start_s;
     if (failed) return lob_fail_file(error, LOB_EINTERNAL, w->out->path, "zlib failed to deflate");
-    lob_status st = LOB_OK;
-    for (int i = 0; st == LOB_OK && i < n; i++, w->done++) {
-        const uint64_t start = w->done * BLOCK;
-        const uint64_t length = w->size - start < BLOCK ? w->size - start : BLOCK;
-        w->crc = (uint32_t)crc32_combine(w->crc, w->blocks[i].crc, (z_off_t)length);
-        st = lob_output_write(w->out, w->blocks[i].bytes, w->blocks[i].size, error);
+    for (int i = 0; i < w->count; i++) {
+        const block *const b = &w->blocks[i];
+        w->crc = (uint32_t)crc32_combine(w->crc, b->crc, (z_off_t)b->n);
+        w->done += b->n;
+        LOB_TRY(lob_output_write(w->out, b->bytes, b->size, error));
     }
-    if (st != LOB_OK || w->done < w->blocks_in_all) return st;
+    const block *const last = &w->blocks[w->count - 1];
+    w->count = 0;
+    if (w->done < w->size) {
+        memcpy(w->before, last->in + BLOCK - WINDOW, WINDOW);
+        return LOB_OK;
+    }
     unsigned char tail[8];
     lob_put_little_number(tail, w->crc, 4);
     lob_put_little_number(tail + 4, w->size, 4); /* modulo 2^32, as the format has it */
@@ -393,15 +393,16 @@ static lob_gzip_writer *make_writer(lob_output *out, uint64_t size, int level, i
 {
     lob_gzip_writer *w = calloc(1, sizeof *w);
     if (!w) return NULL;
+    const uint64_t blocks = size == 0 ? 1 : (size - 1) / BLOCK + 1;
     w->out = out;
     w->size = size;
     w->compress_s = compress_s;
-    w->blocks_in_all = size == 0 ? 1 : (size - 1) / BLOCK + 1;
-    w->batch = w->blocks_in_all < BATCH ? (int)w->blocks_in_all : BATCH;
+    w->batch = blocks < BATCH ? (int)blocks : BATCH;
     w->threads = threads > w->batch ? w->batch : threads < 1 ? 1 : threads;
     w->workers = calloc((size_t)w->threads, sizeof *w->workers);
     w->blocks = calloc((size_t)w->batch, sizeof *w->blocks);
-    if (!w->workers || !w->blocks) goto failed;
+    w->buffer = malloc((size_t)w->batch * BLOCK);
+    if (!w->workers || !w->blocks || !w->buffer) goto failed;
     for (int i = 0; i < w->threads; i++)
         if (!open_worker(&w->workers[i], level)) goto failed;
     for (int i = 0; i < w->workers[0].streams; i++) {
@@ -416,58 +417,22 @@ failed:
     return NULL;
 }
 
-static lob_status no_memory(const lob_output *out, lob_error *error)
+lob_status lob_gzip_writer_begin(lob_gzip_writer **writer, lob_output *out, uint64_t size,
+                                 int level, int threads, double *compress_s, lob_error *error)
 {
-    return lob_fail_file(error, LOB_ENOMEM, out->path, "no memory to compress it");
-}
-
-/* Magic, deflate, no flags, time 0, effort as gzip notes it, "unknown" system. */
-static lob_status write_head(lob_output *out, int level, lob_error *error)
-{
+    /* Magic, deflate, no flags, time 0, effort as gzip notes it, "unknown" system. */
     const unsigned char head[HEAD] = {0x1f, 0x8b, 8,
                                       [8] = level == 9   ? 2
                                             : level == 1 ? 4
                                                          : 0,
                                       255};
-    return lob_output_write(out, head, HEAD, error);
-}
-
-lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
-                          int level, int threads, double *compress_s, lob_error *error)
-{
-    lob_gzip_writer *w = make_writer(out, size, level, threads, compress_s);
-    if (!w) return no_memory(out, error);
-    w->bytes = bytes;
-    w->user = user;
-    lob_status st = write_head(out, level, error);
-    while (st == LOB_OK && w->done < w->blocks_in_all) {
-        const uint64_t left = w->blocks_in_all - w->done;
-        st = write_batch(w, left < (uint64_t)w->batch ? (int)left : w->batch, error);
-    }
-    lob_gzip_writer_free(w);
-    return st;
-}
-
-/* ---- deflating piece by piece ---- */
-
-static void buffered_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
-{
-    const lob_gzip_writer *w = user;
-    memcpy(out, w->buffer + (offset - w->buffer_at), n);
-}
-
-lob_status lob_gzip_writer_begin(lob_gzip_writer **writer, lob_output *out, uint64_t size,
-                                 int level, int threads, double *compress_s, lob_error *error)
-{
     lob_gzip_writer *w = *writer = make_writer(out, size, level, threads, compress_s);
-    if (w) w->buffer = malloc(WINDOW + (size_t)w->batch * BLOCK);
-    lob_status st = w && w->buffer ? LOB_OK : no_memory(out, error);
-    if (st == LOB_OK) {
-        w->bytes = buffered_bytes;
-        w->user = w;
-        st = write_head(out, level, error);
+    if (!w) return lob_fail_file(error, LOB_ENOMEM, out->path, "no memory to compress it");
+    lob_status st = lob_output_write(out, head, HEAD, error);
+    if (st == LOB_OK && size == 0) {
+        w->blocks[w->count++].in = w->buffer;
+        st = write_batch(w, error);
     }
-    if (st == LOB_OK && size == 0) st = write_batch(w, 1, error);
     if (st == LOB_OK) return st;
     lob_gzip_writer_free(w);
     *writer = NULL;
@@ -477,26 +442,36 @@ lob_status lob_gzip_writer_begin(lob_gzip_writer **writer, lob_output *out, uint
 lob_status lob_gzip_writer_put(lob_gzip_writer *w, const void *bytes, size_t n, lob_error *error)
 {
     const unsigned char *from = bytes;
-    lob_status st = LOB_OK;
-    while (n > 0 && st == LOB_OK) {
-        const uint64_t start = w->done * BLOCK; /* of what is not deflated yet */
-        uint64_t end = start + (uint64_t)w->batch * BLOCK;
-        if (end > w->size) end = w->size;
-        const size_t free_bytes = (size_t)(end - w->buffer_at) - w->have;
-        const size_t some = n < free_bytes ? n : free_bytes;
+    const bool in_place = n >= (size_t)w->batch * BLOCK; /* whole blocks are not copied */
+    while (n > 0) {
+        const uint64_t left = w->size - w->done - (uint64_t)w->count * BLOCK;
+        block *const b = &w->blocks[w->count];
+        b->n = left < BLOCK ? (size_t)left : BLOCK;
+        const size_t wanted = b->n - w->have, some = n < wanted ? n : wanted;
+        if (in_place && some < wanted && w->count > 0) { /* the rest, which stays here */
+            LOB_TRY(write_batch(w, error));
+            continue;
+        }
         if (some == 0)
             return lob_fail_file(error, LOB_EINTERNAL, w->out->path, "more bytes than announced");
-        memcpy(w->buffer + w->have, from, some);
-        w->have += some;
+        b->in = in_place && some == b->n ? from : w->buffer + (size_t)w->count * BLOCK;
+        if (b->in != from) memcpy((unsigned char *)b->in + w->have, from, some);
         from += some;
         n -= some;
-        if (some < free_bytes) break;
-
-        st = write_batch(w, (int)((end - start - 1) / BLOCK + 1), error);
-        const size_t kept = w->have < WINDOW ? w->have : WINDOW; /* the next block's dictionary */
-        memmove(w->buffer, w->buffer + w->have - kept, kept);
-        w->buffer_at = end - kept;
-        w->have = kept;
+        w->have = some < wanted ? w->have + some : 0;
+        if (w->have > 0) break;
+        w->count++;
+        if (w->count == w->batch || left == b->n) LOB_TRY(write_batch(w, error));
     }
+    return in_place && w->count > 0 ? write_batch(w, error) : LOB_OK;
+}
+
+lob_status lob_gzip_write(lob_output *out, const void *bytes, size_t size, int level, int threads,
+                          double *compress_s, lob_error *error)
+{
+    lob_gzip_writer *w;
+    LOB_TRY(lob_gzip_writer_begin(&w, out, size, level, threads, compress_s, error));
+    const lob_status st = lob_gzip_writer_put(w, bytes, size, error);
+    lob_gzip_writer_free(w);
     return st;
 }

@@ -88,12 +88,6 @@ lob_status lob_gzip_reader_end(lob_gzip_reader *reader, uint64_t wanted, lob_gzi
 void lob_gzip_reader_free(lob_gzip_reader *reader);
 
 /*
- * Where bytes to be written come from: copy n bytes from offset on into out. Called from several
- * threads at once.
- */
-typedef void lob_bytes_fn(void *user, uint64_t offset, size_t n, unsigned char *out);
-
-/*
  * The level of each block by its content: 6 where bytes repeat, as in air, which level 1 leaves up
  * to three times as large; else 1, since noise takes 6 four times as long for two hundredths less.
  * Labels with rough borders do not always repeat enough: they get 6, and where nearly all bytes are
@@ -112,8 +106,8 @@ enum { LOB_GZIP_BY_CONTENT = 10, LOB_GZIP_LABELS = 11 };
  *
  * Returns LOB_OK, LOB_EIO, LOB_ENOMEM or LOB_EINTERNAL (zlib failed where it must not).
  */
-lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
-                          int level, int threads, double *compress_s, lob_error *error);
+lob_status lob_gzip_write(lob_output *out, const void *bytes, size_t size, int level, int threads,
+                          double *compress_s, lob_error *error);
 
 /* A gz file that is written piece by piece, to the same bytes. */
 typedef struct lob_gzip_writer lob_gzip_writer;

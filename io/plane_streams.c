@@ -256,7 +256,7 @@ static lob_status gathering_commit(void *state, lob_error *error)
     if (map) {
         lob_volume volume = *g->volume;
         volume.data = map;
-        st = g->format->write(&volume, g->where, &g->options, error);
+        st = lob_format_write(g->format, &volume, g->where, &g->options, error);
         lob_unmap(map, g->bytes);
     } else {
         st = lob_fail_file(error, LOB_EIO, g->where->path, "its voxels cannot be read back: %s",

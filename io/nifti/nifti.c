@@ -354,7 +354,6 @@ const lob_format lob_format_nifti = {
     .all_frames = true,
     .keeps_names = "", /* in an extension of the header */
     .read = nifti_read,
-    .write = lob_nifti_write,
     .open_planes = nifti_open_planes,
     .begin_planes = lob_nifti_begin_planes,
     .second_file = lob_nifti_second_file,

@@ -37,11 +37,9 @@ bool lob_pair_image(const char *path);
  */
 char *lob_pair_other(const char *path, bool gz);
 
-/* Of the row; lob_nifti_write and lob_nifti_begin_planes are in nifti_write.c. */
+/* Of the row; lob_nifti_begin_planes is in nifti_write.c. */
 bool lob_nifti_sniff(const lob_location *where, const lob_input *file);
 lob_status lob_nifti_second_file(char **second, const char *file, bool reading);
-lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
-                           const lob_write_options *options, lob_error *error);
 lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
                                   const lob_location *where, const lob_write_options *options,
                                   lob_error *error);

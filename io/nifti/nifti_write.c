@@ -4,61 +4,10 @@
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
 #include "io/passing.h"
+#include "volumes/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { CHUNK = 1 << 20 };
-
-/* The bytes of an output file: a head, then voxels; either may be absent. */
-typedef struct {
-    const unsigned char *head;
-    uint64_t head_bytes;
-    const unsigned char *voxels;
-    uint64_t voxel_bytes;
-    uint64_t plane; /* bytes between the colours of a voxel; 0: stored as they lie in memory */
-    unsigned colours;
-} content;
-
-static void content_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
-{
-    const content *c = user;
-    if (offset < c->head_bytes) {
-        const uint64_t left = c->head_bytes - offset;
-        const size_t some = left < n ? (size_t)left : n;
-        memcpy(out, c->head + offset, some);
-        out += some;
-        n -= some;
-        offset += some;
-    }
-    if (n == 0) return;
-    offset -= c->head_bytes;
-    if (c->plane == 0) {
-        memcpy(out, c->voxels + offset, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i++, offset++)
-        out[i] = c->voxels[offset % c->colours * c->plane + offset / c->colours];
-}
-
-static lob_status write_content(lob_output *out, content *c, bool gz,
-                                const lob_write_options *options, lob_error *error)
-{
-    const uint64_t size = c->head_bytes + c->voxel_bytes;
-    if (gz)
-        return lob_gzip_write(out, content_bytes, c, size, options->level, options->threads,
-                              options->compress_s, error);
-    unsigned char *chunk = malloc(CHUNK);
-    if (!chunk) return lob_fail_file(error, LOB_ENOMEM, out->path, "no memory to write it");
-    lob_status st = LOB_OK;
-    for (uint64_t at = 0; st == LOB_OK && at < size; at += CHUNK) {
-        const size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
-        content_bytes(c, at, n, chunk);
-        st = lob_output_write(out, chunk, n, error);
-    }
-    free(chunk);
-    return st;
-}
 
 /* The largest of n voxels, from 0 on. */
 static double largest_of(const lob_volume *v, int64_t first, int64_t n)
@@ -151,10 +100,13 @@ static lob_status open_target(target *t, const lob_volume *volume, int64_t large
     if (!t->head || (t->pair && !other))
         st = lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     if (st == LOB_OK && t->pair) {
-        content only_head = {.head = t->head, .head_bytes = t->head_bytes};
-        t->head_bytes = 0;
         st = lob_output_begin(&t->header, is_image ? other : path, options->force, error);
-        if (st == LOB_OK) st = write_content(&t->header, &only_head, t->gz, options, error);
+        if (st == LOB_OK && t->gz)
+            st = lob_gzip_write(&t->header, t->head, t->head_bytes, options->level,
+                                options->threads, options->compress_s, error);
+        else if (st == LOB_OK)
+            st = lob_output_write(&t->header, t->head, t->head_bytes, error);
+        t->head_bytes = 0;
     }
     if (st == LOB_OK)
         st =
@@ -170,32 +122,13 @@ static lob_status commit_target(target *t, lob_error *error)
                    : lob_output_commit(&t->whole, error);
 }
 
-lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
-                           const lob_write_options *options, lob_error *error)
-{
-    int64_t largest = 0;
-    target t;
-    if (options->labels)
-        LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, where->path, error));
-    LOB_TRY(open_target(&t, volume, largest, where, options, error));
-    const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
-    content all = {t.head,
-                   t.head_bytes,
-                   volume->data,
-                   voxels * lob_type_of(volume->type)->bytes,
-                   t.type->channels > 1 ? voxels / (uint64_t)t.type->channels : 0,
-                   (unsigned)t.type->channels};
-    lob_status st = write_content(&t.whole, &all, t.gz, options, error);
-    if (st == LOB_OK) st = commit_target(&t, error);
-    close_target(&t);
-    return st;
-}
-
 /* ---- writing planes ---- */
 
 typedef struct {
     target target;
     lob_gzip_writer *gzip; /* NULL: not compressed */
+    const lob_volume *volume;
+    int threads;
 } planes;
 
 static void planes_abort(void *state)
@@ -213,6 +146,16 @@ static lob_status planes_put(void *state, const void *bytes, size_t n, lob_error
                    : lob_output_write(&p->target.whole, bytes, n, error);
 }
 
+/* All voxels, the colours of each side by side. */
+static lob_status planes_put_colours(void *state, const void *bytes, size_t n, lob_error *error)
+{
+    planes *p = state;
+    lob_volume whole = *p->volume;
+    (void)n;
+    whole.data = (void *)bytes;
+    return lob_put_mixed(&whole, p->threads, planes_put, p, error);
+}
+
 static lob_status planes_commit(void *state, lob_error *error)
 {
     planes *p = state;
@@ -228,16 +171,20 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
     planes *p = calloc(1, sizeof *p);
     if (!p) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     target *t = &p->target;
+    p->volume = volume;
+    p->threads = options->threads;
     lob_status st = open_target(t, volume, largest, where, options, error);
-    const uint64_t bytes = (uint64_t)lob_voxels(volume) * lob_type_of(volume->type)->bytes;
+    const uint64_t bytes = (uint64_t)lob_volume_bytes(volume);
     if (st == LOB_OK && !t->gz) st = lob_output_fits(&t->whole, (int64_t)bytes, error);
     if (st == LOB_OK && t->gz)
         st = lob_gzip_writer_begin(&p->gzip, &t->whole, t->head_bytes + bytes, options->level,
                                    options->threads, options->compress_s, error);
     if (st == LOB_OK) st = planes_put(p, t->head, t->head_bytes, error);
     if (st == LOB_OK)
-        *sink = (lob_plane_sink){
-            .state = p, .put = planes_put, .commit = planes_commit, .discard = planes_abort};
+        *sink = (lob_plane_sink){.state = p,
+                                 .put = t->type->channels > 1 ? planes_put_colours : planes_put,
+                                 .commit = planes_commit,
+                                 .discard = planes_abort};
     else
         planes_abort(p);
     return st;

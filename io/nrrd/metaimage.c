@@ -9,6 +9,7 @@
 #include "io/nrrd/raw_image.h"
 #include "io/platform.h"
 #include "io/text_rows.h"
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 
 #include <libdeflate.h>
@@ -333,12 +334,12 @@ static void print_header(FILE *f, const lob_volume *v, size_t compressed, const 
 /* The voxels as a zlib stream, malloc'ed. */
 static unsigned char *compress_voxels(size_t *size, const lob_volume *v, int level)
 {
-    const size_t bytes = (size_t)lob_raw_voxel_size(v);
+    const size_t bytes = (size_t)lob_volume_bytes(v);
     const bool mixes = v->channels > lob_frames_held(v);
     struct libdeflate_compressor *deflater = libdeflate_alloc_compressor(level);
     unsigned char *mixed = mixes ? malloc(bytes) : NULL, *out = NULL;
     if (deflater && (mixed || !mixes)) {
-        if (mixed) lob_raw_voxel_bytes((void *)(uintptr_t)v, 0, bytes, mixed);
+        if (mixed) lob_voxels_mixed(mixed, v, 0, lob_voxels(v) * lob_frames_held(v), 1);
         const size_t most = libdeflate_zlib_compress_bound(deflater, bytes);
         out = malloc(most);
         *size =

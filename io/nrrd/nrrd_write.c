@@ -5,6 +5,7 @@
 #include "io/gzip.h"
 #include "io/nrrd/nrrd_header.h"
 #include "io/platform.h"
+#include "volumes/bytes.h"
 #include "volumes/lists.h"
 
 #include <stdarg.h>
@@ -260,6 +261,11 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
     return st;
 }
 
+static lob_status put_packed(void *gzip, const void *bytes, size_t n, lob_error *error)
+{
+    return lob_gzip_writer_put(gzip, bytes, n, error);
+}
+
 lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
                           const lob_write_options *options, lob_error *error)
 {
@@ -271,11 +277,14 @@ lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
     LOB_TRY(make_header(&header, &header_bytes, volume, where->path, where->file, error));
     lob_status st = lob_output_begin(&out, where->file, options->force, error);
     if (st == LOB_OK) {
+        lob_gzip_writer *gzip = NULL;
         st = lob_output_write(&out, header, header_bytes, error);
         if (st == LOB_OK)
-            st = lob_gzip_write(&out, lob_raw_voxel_bytes, (void *)(uintptr_t)volume,
-                                lob_raw_voxel_size(volume), options->level, options->threads,
-                                options->compress_s, error);
+            st =
+                lob_gzip_writer_begin(&gzip, &out, (uint64_t)lob_volume_bytes(volume),
+                                      options->level, options->threads, options->compress_s, error);
+        if (st == LOB_OK) st = lob_put_mixed(volume, options->threads, put_packed, gzip, error);
+        lob_gzip_writer_free(gzip);
         st = lob_output_end(&out, st, error);
     }
     free(header);

@@ -235,31 +235,6 @@ lob_status lob_raw_open(lob_input *out, const char *header_path, const char *nam
     return st;
 }
 
-/* ---- writing ---- */
-
-uint64_t lob_raw_voxel_size(const lob_volume *volume)
-{
-    return (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels *
-           lob_type_of(volume->type)->bytes;
-}
-
-void lob_raw_voxel_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
-{
-    const lob_volume *const v = user;
-    const unsigned char *const data = v->data;
-    const uint64_t word = lob_type_of(v->type)->bytes, frames = (uint64_t)lob_frames_held(v);
-    const uint64_t channels = (uint64_t)v->channels / frames;
-    const uint64_t channel = (uint64_t)lob_voxels(v) * frames * word;
-    if (channels == 1) {
-        memcpy(out, data + offset, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i++, offset++) {
-        const uint64_t number = offset / word;
-        out[i] = data[number % channels * channel + number / channels * word + offset % word];
-    }
-}
-
 bool lob_raw_geometry(lob_geometry *out, const double affine[3][4])
 {
     for (int row = 0; row < 3; row++)

@@ -6,7 +6,6 @@
 #define LOB_RAW_IMAGE_H
 
 #include "io/format.h"
-#include "io/gzip.h"
 
 /* The axes of a block, as strides count them. */
 enum { LOB_RAW_X, LOB_RAW_Y, LOB_RAW_Z, LOB_RAW_CHANNEL, LOB_RAW_FRAME, LOB_RAW_AXES };
@@ -51,12 +50,6 @@ lob_status lob_raw_open(lob_input *out, const char *header_path, const char *nam
 typedef char *lob_raw_name_fn(const lob_input *header, const char *path);
 lob_status lob_raw_second_file(char **second, const char *file, bool reading,
                                lob_raw_name_fn *name_of);
-
-/* A volume's voxels as lob_bytes_fn gives them: channels fastest, then x, y, z, frames. */
-lob_bytes_fn lob_raw_voxel_bytes;
-
-/* How many bytes that are. */
-uint64_t lob_raw_voxel_size(const lob_volume *volume);
 
 /*
  * lob_geometry_of_affine that refuses, too, what float32 cannot hold, in which NIfTI keeps lengths:

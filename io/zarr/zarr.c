@@ -364,7 +364,6 @@ const lob_format lob_format_zarr = {
     .level = 3,
     .keeps_names = "",
     .list = lob_zarr_list,
-    .write = lob_zarr_write,
     .open_planes = open_planes,
     .begin_planes = lob_zarr_begin_planes,
     .check = lob_zarr_check,

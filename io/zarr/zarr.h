@@ -8,9 +8,7 @@
  * memory. */
 char *lob_zarr_store_file(const lob_location *where);
 
-/* The format's write, begin_planes and check. */
-lob_status lob_zarr_write(const lob_volume *volume, const lob_location *where,
-                          const lob_write_options *options, lob_error *error);
+/* The format's begin_planes and check. */
 lob_status lob_zarr_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
                                  const lob_location *where, const lob_write_options *options,
                                  lob_error *error);

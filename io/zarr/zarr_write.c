@@ -547,17 +547,3 @@ lob_status lob_zarr_begin_planes(lob_plane_sink *sink, const lob_volume *volume,
         discard(w);
     return st;
 }
-
-lob_status lob_zarr_write(const lob_volume *volume, const lob_location *where,
-                          const lob_write_options *options, lob_error *error)
-{
-    lob_plane_sink to;
-    int64_t largest = 0;
-    if (options->labels)
-        LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, where->path, error));
-    LOB_TRY(lob_zarr_begin_planes(&to, volume, largest, where, options, error));
-    const lob_status st = put(to.state, volume->data, (size_t)lob_volume_bytes(volume), error);
-    if (st == LOB_OK) return commit(to.state, error);
-    discard(to.state);
-    return st;
-}

@@ -234,11 +234,6 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
 
 /* ---- the file ---- */
 
-static void copy_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
-{
-    memcpy(out, (const unsigned char *)user + offset, n);
-}
-
 /* A file's bytes as base64, in pieces of whole groups of three. */
 static lob_status put_base64(lob_output *out, int fd, lob_error *error)
 {
@@ -260,15 +255,14 @@ static lob_status put_base64(lob_output *out, int fd, lob_error *error)
 
 /* A member of the page's JSON. The voxels are compressed into a file of no name first, since the
  * writer of gzip writes files. */
-static lob_status put_voxels(lob_output *out, const char *member, void *bytes, size_t size,
+static lob_status put_voxels(lob_output *out, const char *member, const void *bytes, size_t size,
                              int threads, double *compress_s, lob_error *error)
 {
     enum { LEVEL = 6 };
     lob_output packed;
     LOB_TRY(lob_output_write(out, member, strlen(member), error));
     LOB_TRY(lob_output_begin(&packed, out->path, true, error));
-    lob_status st =
-        lob_gzip_write(&packed, copy_bytes, bytes, size, LEVEL, threads, compress_s, error);
+    lob_status st = lob_gzip_write(&packed, bytes, size, LEVEL, threads, compress_s, error);
     if (st == LOB_OK) st = put_base64(out, packed.fd, error);
     lob_output_abort(&packed);
     return st == LOB_OK ? lob_output_write(out, "\"", 1, error) : st;
