@@ -191,23 +191,6 @@ lob_status lob_gzip_reader_end(lob_gzip_reader *r, uint64_t wanted, lob_gzip_res
     return LOB_OK;
 }
 
-lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest *rest,
-                            const unsigned char *in, size_t size, const char *path,
-                            lob_error *error)
-{
-    *rest = (lob_gzip_rest){0};
-    lob_gzip_reader *r = lob_gzip_reader_new(in, size, path);
-    if (!r) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
-    uint64_t end = 0;
-    for (int i = 0; i < count; i++) {
-        end = parts[i].offset + parts[i].size;
-        if (!lob_gzip_reader_get(r, parts[i].out, parts[i].offset, parts[i].size)) break;
-    }
-    const lob_status st = lob_gzip_reader_end(r, end, rest, error);
-    lob_gzip_reader_free(r);
-    return st;
-}
-
 /* ---- inflating at once ---- */
 
 lob_status lob_gunzip(unsigned char *out, size_t n, lob_gzip_rest *rest, const unsigned char *in,
@@ -232,8 +215,12 @@ lob_status lob_gunzip(unsigned char *out, size_t n, lob_gzip_rest *rest, const u
         return LOB_OK;
     }
     /* Too much, too little or damaged: zlib tells which, and where. */
-    const lob_gzip_part whole = {0, n, out};
-    return lob_gunzip_parts(&whole, 1, rest, in, size, path, error);
+    lob_gzip_reader *r = lob_gzip_reader_new(in, size, path);
+    if (!r) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to inflate it");
+    lob_gzip_reader_get(r, out, 0, n);
+    const lob_status st = lob_gzip_reader_end(r, n, rest, error);
+    lob_gzip_reader_free(r);
+    return st;
 }
 
 /* ---- deflating ---- */

@@ -31,16 +31,9 @@ bool lob_gzip_ends_at(uint64_t inflated, const unsigned char *in, size_t size);
  */
 size_t lob_gunzip_head(void *out, size_t n, const unsigned char *in, size_t size);
 
-/* A stretch of the inflated bytes and where it shall go. */
-typedef struct {
-    uint64_t offset;
-    size_t size;
-    unsigned char *out;
-} lob_gzip_part;
-
 /* What was found beyond the bytes asked for. */
 typedef struct {
-    uint64_t surplus; /* inflated bytes after the last part */
+    uint64_t surplus; /* inflated bytes after those */
     size_t trailing;  /* file bytes after the last member that are no gzip member */
 } lob_gzip_rest;
 
@@ -57,15 +50,7 @@ typedef struct {
 lob_status lob_gunzip(unsigned char *out, size_t n, lob_gzip_rest *rest, const unsigned char *in,
                       size_t size, const char *path, lob_error *error);
 
-/*
- * The same for stretches, in rising order without overlap, and with no memory but theirs; slower by
- * a factor of 2 to 7.
- */
-lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest *rest,
-                            const unsigned char *in, size_t size, const char *path,
-                            lob_error *error);
-
-/* A gz file that is inflated piece by piece. */
+/* A gz file that is inflated piece by piece; slower by a factor of 2 to 7. */
 typedef struct lob_gzip_reader lob_gzip_reader;
 
 /* Returns NULL when there is no memory. in must stay; path is for messages and must too. */

@@ -5,6 +5,7 @@
 #include "io/gzip.h"
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -31,13 +32,10 @@ static uint64_t frame_end(const lob_nifti *h, int64_t frame)
     return component_at(h, frame, h->vectors - 1) + (uint64_t)h->frame_bytes;
 }
 
-/* Move the components of a frame to the front of a buffer that begins like the file. */
-static void gather(unsigned char *buffer, const unsigned char *file, const lob_nifti *h,
-                   int64_t frame)
+/* The frame to read: where all are, they are components of one. */
+static int64_t frame_of(const lob_volume *out, const lob_nifti *h)
 {
-    const size_t bytes = (size_t)h->frame_bytes;
-    for (int64_t v = 0; v < h->vectors; v++)
-        memmove(buffer + (size_t)v * bytes, file + component_at(h, frame, v), bytes);
+    return h->frames == 1 ? 0 : out->frame;
 }
 
 /* The only frame, by several threads; false when that is not possible, or not worth it. */
@@ -73,36 +71,12 @@ static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t
         free(buffer);
         return st;
     }
-    if (h->frames == 1) /* one move, though the components are counted apart */
-        memmove(buffer, buffer + h->vox_offset, (size_t)h->total_bytes);
-    else
-        gather(buffer, buffer, h, frame);
+    for (int64_t v = 0; v < h->vectors; v++)
+        memmove(buffer + v * h->frame_bytes, buffer + component_at(h, frame, v),
+                (size_t)h->frame_bytes);
     unsigned char *fitted = realloc(buffer, (size_t)(h->frame_bytes * h->vectors));
     *raw = fitted ? fitted : buffer;
     return LOB_OK;
-}
-
-static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t frame,
-                                lob_gzip_rest *rest, const lob_reading *r)
-{
-    lob_gzip_part *parts = malloc((size_t)h->vectors * sizeof *parts);
-    *raw = lob_voxel_memory(h->frame_bytes * h->vectors);
-    lob_status st = LOB_ENOMEM;
-    if (parts && *raw) {
-        for (int64_t v = 0; v < h->vectors; v++)
-            parts[v] = (lob_gzip_part){component_at(h, frame, v), (size_t)h->frame_bytes,
-                                       *raw + v * h->frame_bytes};
-        st = lob_gunzip_parts(parts, (int)h->vectors, rest, r->file->bytes, r->file->size, r->path,
-                              r->error);
-    } else {
-        LOB_FAIL(r, st, "no memory for its voxels");
-    }
-    free(parts);
-    if (st != LOB_OK) {
-        free(*raw);
-        *raw = NULL;
-    }
-    return st;
 }
 
 /* What follows the bytes that were read, up to read_to, of a gzip file. */
@@ -117,38 +91,6 @@ static lob_status check_rest(const lob_nifti *h, const lob_gzip_rest *rest, uint
     if (rest->trailing > 0)
         lob_warn(r->info, "%s: %zu bytes after the gzip data are not read", r->path,
                  rest->trailing);
-    return LOB_OK;
-}
-
-/* The stored voxels of one frame, component after component, malloc'ed. */
-static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
-                        const lob_reading *r)
-{
-    const lob_input *const image = r->file;
-    const int64_t bytes = h->frame_bytes * h->vectors;
-    const bool converts = h->type->channels > 1 || h->type->word == 16;
-    LOB_TRY(lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, r));
-    if (lob_is_gzip(image->bytes, image->size)) {
-        lob_gzip_rest rest;
-        /* All frames at once is several times as fast, where memory holds them. */
-        lob_reading quiet = *r;
-        quiet.error = NULL;
-        const bool whole = h->frames == 1 || lob_memory_allows(h->total_bytes, &quiet) == LOB_OK;
-        lob_status st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, r);
-        const uint64_t read_to = whole ? voxels_end(h) : frame_end(h, frame);
-        if (st == LOB_OK) st = check_rest(h, &rest, read_to, r);
-        if (st != LOB_OK) {
-            free(*raw);
-            *raw = NULL;
-        }
-        return st;
-    }
-    *raw = lob_voxel_memory(bytes);
-    if (!*raw) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
-    if (h->frames == 1)
-        lob_copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, r->options->threads);
-    else
-        gather(*raw, image->bytes, h, frame);
     return LOB_OK;
 }
 
@@ -181,50 +123,14 @@ static void split(unsigned char *planes, const unsigned char *raw, int64_t voxel
         for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
 }
 
-/* Stored voxels to voxels in memory; takes raw over. */
-static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *h,
-                          const lob_reading *r)
+/* Stored voxels to n voxels in memory: in place, unless they are colours. */
+static void convert(unsigned char *out, unsigned char *raw, int64_t n, const lob_nifti *h)
 {
-    const int64_t voxels = lob_voxels(out);
-    const size_t bytes = (size_t)(h->frame_bytes * h->vectors);
-    out->data = raw;
-    if (h->type->word == 16) {
-        narrow_extended(raw, voxels * h->vectors, h->swapped);
-        void *fitted = realloc(raw, bytes / 2);
-        if (fitted) out->data = fitted;
-    } else if (h->swapped) {
-        lob_swap_words(raw, bytes, h->type->word);
-    }
-    if (h->type->channels > 1) {
-        out->data = lob_voxel_memory(voxels * h->vectors * h->type->channels);
-        if (out->data) split(out->data, raw, voxels * h->vectors, h->type->channels);
-        free(raw);
-        if (!out->data) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
-    }
-    return LOB_OK;
-}
-
-/* ---- reading ---- */
-
-static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const lob_reading *image)
-{
-    unsigned char *raw = NULL;
-    const double start_s = lob_clock_s();
-    lob_status st = fetch(&raw, h, out->frame, image);
-    if (image->info && lob_is_gzip(image->file->bytes, image->file->size))
-        image->info->inflate_s += lob_clock_s() - start_s;
-    if (st == LOB_OK) st = convert(out, raw, h, image);
-    return st;
-}
-
-static lob_status nifti_read(lob_volume *out, const lob_reading *r)
-{
-    lob_nifti_files from;
-    lob_nifti h;
-    lob_status st = lob_nifti_open(&from, &h, out, r);
-    if (st == LOB_OK && !r->options->header_only) st = read_voxels(out, &h, &from.image);
-    lob_nifti_close(&from);
-    return st;
+    if (h->type->word == 16)
+        narrow_extended(raw, n, h->swapped);
+    else if (h->swapped)
+        lob_swap_words(raw, (size_t)n * h->type->bytes, h->type->word);
+    if (h->type->channels > 1) split(out, raw, n, h->type->channels);
 }
 
 /* ---- reading planes ---- */
@@ -244,13 +150,30 @@ typedef struct {
     size_t stored_bytes;
 } planes;
 
-static void planes_close(void *state)
+static void close_parts(planes *p)
 {
-    planes *p = state;
     for (int64_t i = 0; i < p->reader_count; i++) lob_gzip_reader_free(p->readers[i]);
     free(p->stored);
     lob_nifti_close(&p->from);
-    free(p);
+}
+
+static void planes_close(void *state)
+{
+    close_parts(state);
+    free(state);
+}
+
+/* Readers of a gzip file, so many at most. */
+static lob_status open_readers(planes *p, int64_t most, const lob_reading *r)
+{
+    const lob_input *const image = p->from.image.file;
+    if (!lob_is_gzip(image->bytes, image->size)) return LOB_OK;
+    p->reader_count = p->h.vectors < most ? p->h.vectors : most;
+    for (int64_t i = 0; i < p->reader_count; i++) {
+        p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image.path);
+        if (!p->readers[i]) return LOB_FAIL(r, LOB_ENOMEM, "no memory to inflate it");
+    }
+    return LOB_OK;
 }
 
 /* Room for stored planes: where they go at once, unless they need work. */
@@ -273,7 +196,7 @@ static lob_status fetch_stored(planes *p, unsigned char *out, int64_t v, uint64_
     lob_reading image = p->from.image;
     lob_gzip_rest rest;
     if (p->reader_count == 0) {
-        memcpy(out, p->from.image.file->bytes + from, n);
+        lob_copy_apart(out, image.file->bytes + from, n, image.options->threads);
         return LOB_OK;
     }
     const double start_s = lob_clock_s();
@@ -304,13 +227,8 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
         if (!raw) return lob_fail_file(error, LOB_ENOMEM, p->from.image.path, "no memory");
         const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
         LOB_TRY(fetch_stored(p, raw, v, at, bytes, error));
-        if (type->word == 16) {
-            narrow_extended(raw, voxels, p->h.swapped);
-            memcpy(out, raw, made);
-        } else if (p->h.swapped) {
-            lob_swap_words(raw, bytes, type->word);
-        }
-        if (type->channels > 1) split(out, raw, voxels, type->channels);
+        convert(out, raw, voxels, &p->h);
+        if (type->word == 16) memcpy(out, raw, made);
         if (p->outgrows) lob_input_unload(p->from.image.file);
     }
     return LOB_OK;
@@ -321,20 +239,73 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out, c
     planes *p = calloc(1, sizeof *p);
     if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
     lob_status st = lob_nifti_open(&p->from, &p->h, out, r);
-    p->frame = out->frame;
+    p->frame = frame_of(out, &p->h);
     p->plane = out->dims.nx * out->dims.ny;
-    const lob_input *image = p->from.image.file;
-    p->outgrows = st == LOB_OK && lob_outgrows_memory(image, r->options);
-    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size))
-        p->reader_count = p->h.vectors < MAX_READERS ? p->h.vectors : MAX_READERS;
-    for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
-        p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image.path);
-        if (!p->readers[i]) st = LOB_FAIL(r, LOB_ENOMEM, "no memory to inflate it");
-    }
-    if (st == LOB_OK)
+    if (st == LOB_OK) st = open_readers(p, MAX_READERS, r);
+    if (st == LOB_OK) {
+        p->outgrows = lob_outgrows_memory(p->from.image.file, r->options);
         *source = (lob_plane_source){.state = p, .get = planes_get, .close = planes_close};
-    else
+    } else {
         planes_close(p);
+    }
+    return st;
+}
+
+/* ---- reading all ---- */
+
+/* The frame of a gzip file, out of all that it holds. */
+static lob_status read_inflated(lob_volume *out, const lob_nifti *h, const lob_reading *r)
+{
+    unsigned char *raw = NULL;
+    lob_gzip_rest rest;
+    const int64_t n = lob_voxels(out) * h->vectors;
+    const double start_s = lob_clock_s();
+    lob_status st = inflate_whole(&raw, h, frame_of(out, h), &rest, r);
+    if (st == LOB_OK) st = check_rest(h, &rest, voxels_end(h), r);
+    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
+    const bool colours = h->type->channels > 1;
+    if (st == LOB_OK) out->data = colours ? lob_voxel_memory(n * h->type->channels) : raw;
+    if (out->data) convert(out->data, raw, n, h);
+    if (out->data && h->type->word == 16) {
+        void *fitted = realloc(raw, (size_t)(8 * n));
+        if (fitted) out->data = fitted;
+    }
+    if (raw && (colours || st != LOB_OK)) free(raw);
+    return st != LOB_OK || out->data ? st : LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
+}
+
+static lob_status read_voxels(lob_volume *out, planes *p, const lob_reading *r)
+{
+    lob_nifti *const h = &p->h;
+    const lob_reading *const image = &p->from.image;
+    const bool converts = h->type->channels > 1 || h->type->word == 16;
+    LOB_TRY(lob_memory_allows(lob_product(h->frame_bytes, h->vectors, converts ? 2 : 1, 1), image));
+    if (lob_is_gzip(image->file->bytes, image->file->size)) {
+        /* All frames at once is several times as fast, where memory holds them. */
+        lob_reading quiet = *image;
+        quiet.error = NULL;
+        if (h->frames == 1 || lob_memory_allows(h->total_bytes, &quiet) == LOB_OK)
+            return read_inflated(out, h, image);
+    }
+    out->data = lob_voxel_memory(lob_volume_bytes(out));
+    if (!out->data) return LOB_FAIL(image, LOB_ENOMEM, "no memory for its voxels");
+    LOB_TRY(open_readers(p, 1, r));
+    p->frame = frame_of(out, h);
+    p->plane = lob_voxels(out);
+    if (h->frames == 1) { /* components follow one another, as if they were one */
+        p->plane *= h->vectors;
+        h->frame_bytes = h->total_bytes;
+        h->vectors = 1;
+    }
+    return planes_get(p, out->data, 0, 1, r->error);
+}
+
+static lob_status nifti_read(lob_volume *out, const lob_reading *r)
+{
+    planes p = {.checked = false};
+    lob_status st = lob_nifti_open(&p.from, &p.h, out, r);
+    if (st == LOB_OK && !r->options->header_only) st = read_voxels(out, &p, r);
+    close_parts(&p);
     return st;
 }
 
