@@ -71,12 +71,13 @@ typedef struct {
     const char *read_only; /* one of them whose files are read, not written; NULL: none */
 
     /* Is this file of the format? file holds the whole file; its first bytes should decide. NULL:
-     * lob_format_open knows it otherwise. */
+     * lob_opened_begin knows it otherwise. */
     bool (*sniff)(const lob_location *where, const lob_input *file);
 
     /*
-     * Read. out is an empty volume; on failure lob_read frees whatever is in it. Sets info->format
-     * and inflate_s, and calls lob_info_add_file for each file read.
+     * Read. out is an empty volume; on failure lob_read frees whatever is in it. Sets
+     * info->inflate_s, and calls lob_info_add_file for each file read. NULL: left out of this
+     * build.
      */
     lob_status (*read)(lob_volume *out, const lob_reading *r);
 
@@ -91,7 +92,7 @@ typedef struct {
 
     /*
      * Write, through lob_output_*. options and its compress_s are never NULL; the volume's sizes
-     * are sane. NULL: by begin_planes.
+     * are sane. NULL: by begin_planes; without both it is left out of this build.
      */
     lob_status (*write)(const lob_volume *volume, const lob_location *where,
                         const lob_write_options *options, lob_error *error);

@@ -208,11 +208,9 @@ lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, l
     return lob_label_names_copy(&volume->names, &where->made.names);
 }
 
-lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
-                           const char *path, const lob_read_options *options, lob_error *error)
+static lob_status open_format(const lob_format **format, lob_location *where, lob_input *file,
+                              const char *path, const lob_read_options *options, lob_error *error)
 {
-    *format = NULL;
-    *file = (lob_input){0};
     const lob_status st = lob_location_of(where, path);
     if (st != LOB_OK) return lob_fail_file(error, st, path, "no memory");
     char *const store = lob_zarr_store_file(where);
@@ -264,47 +262,59 @@ lob_box_reading lob_box_reading_of(const char *path)
     return how;
 }
 
+lob_status lob_opened_begin(lob_opened *o, const char *path, const lob_read_options *options,
+                            lob_file_info *info, lob_error *error)
+{
+    *o = (lob_opened){.options = options ? *options : lob_read_defaults()};
+    o->reading = (lob_reading){&o->where, path, &o->file, &o->options, info, error};
+    if (o->options.threads < 1) o->options.threads = 1;
+    LOB_TRY(open_format(&o->format, &o->where, &o->file, path, &o->options, error));
+    if (info) info->format = o->format->name;
+    if (o->options.frame == LOB_FRAME_ALL && !o->format->all_frames)
+        o->options.frame = LOB_FRAME_UNSAID;
+    return LOB_OK;
+}
+
+void lob_opened_end(lob_opened *o)
+{
+    lob_input_close(&o->file);
+    lob_location_free(&o->where);
+}
+
+lob_status lob_opened_read(lob_volume *out, const lob_opened *o)
+{
+    if (o->format->read) return o->format->read(out, &o->reading);
+    return LOB_FAIL(&o->reading, LOB_EDATA,
+                    "this build of Lobule has no %s; convert it to .nii.gz on another",
+                    o->format->name);
+}
+
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error)
 {
-    const lob_read_options defaults = lob_read_defaults();
+    lob_opened o;
     *out = lob_volume_empty();
     if (info) *info = (lob_file_info){0};
-    if (!options) options = &defaults;
     const double start_s = lob_clock_s();
-    const lob_format *format;
-    lob_location where;
-    lob_input file;
-    lob_status st = lob_format_open(&format, &where, &file, path, options, error);
-    lob_read_options chosen = *options;
-    if (chosen.frame == LOB_FRAME_ALL && format && !format->all_frames)
-        chosen.frame = LOB_FRAME_UNSAID;
-    if (chosen.threads < 1) chosen.threads = 1;
-    const lob_reading r = {&where, path, &file, &chosen, info, error};
-    if (st == LOB_OK) st = format->read(out, &r);
-    if (st == LOB_OK) st = lob_format_name_made(out, &where, info);
+    lob_status st = lob_opened_begin(&o, path, options, info, error);
+    if (st == LOB_OK) st = lob_opened_read(out, &o);
+    if (st == LOB_OK) st = lob_format_name_made(out, &o.where, info);
     if (st != LOB_OK) lob_volume_free(out);
-    lob_input_close(&file);
-    lob_location_free(&where);
+    lob_opened_end(&o);
     if (info) info->read_s = lob_clock_s() - start_s - info->inflate_s;
     return st;
 }
 
 lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path, lob_error *error)
 {
+    lob_opened o;
     *sets = NULL;
     *count = *more = 0;
-    const lob_format *format;
-    lob_location where;
-    lob_input file;
-    lob_status st = lob_format_open(&format, &where, &file, path, NULL, error);
-    const lob_read_options defaults = lob_read_defaults();
-    const lob_reading r = {&where, path, &file, &defaults, NULL, error};
+    lob_status st = lob_opened_begin(&o, path, NULL, NULL, error);
     if (st == LOB_OK)
-        st = format->list ? format->list(sets, count, more, &r)
-                          : LOB_FAIL(&r, LOB_EDATA, "holds one volume");
-    lob_input_close(&file);
-    lob_location_free(&where);
+        st = o.format->list ? o.format->list(sets, count, more, &o.reading)
+                            : LOB_FAIL(&o.reading, LOB_EDATA, "holds one volume");
+    lob_opened_end(&o);
     return st;
 }
 
@@ -361,6 +371,9 @@ lob_status lob_format_write(const lob_format *format, const lob_volume *volume,
     lob_plane_sink to;
     int64_t largest = 0;
     if (format->write) return format->write(volume, where, options, error);
+    if (!format->begin_planes)
+        return lob_fail_file(error, LOB_EARG, where->path,
+                             "this build of Lobule has no %s; name a .nii.gz", format->name);
     if (options->labels)
         LOB_TRY(lob_nifti_largest(&largest, volume, options->threads, where->path, error));
     LOB_TRY(format->begin_planes(&to, volume, largest, where, options, error));

@@ -18,16 +18,30 @@ void lob_location_free(lob_location *where);
 /* The format in which a file of this name is written; NULL, with a message, when there is none. */
 const lob_format *lob_format_of_name(const lob_location *where, lob_error *error);
 
+/* A file that is open in its format. */
+typedef struct {
+    const lob_format *format;
+    lob_location where;
+    lob_input file;
+    lob_read_options options;
+    lob_reading reading; /* of these, so that all this must stay where it is */
+} lob_opened;
+
 /*
  * Open a file and find its format.
  *
- *   where, file  out  close and free both afterwards, whatever is returned
- *   options      in   by which DICOM is converted; may be NULL
+ *   opened   out  to be given to lob_opened_end, whatever is returned
+ *   options  in   may be NULL
+ *   info     out  what was found so far: the format's name; may be NULL
  *
  * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA, LOB_EIO or LOB_ENOMEM.
  */
-lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
-                           const char *path, const lob_read_options *options, lob_error *error);
+lob_status lob_opened_begin(lob_opened *opened, const char *path, const lob_read_options *options,
+                            lob_file_info *info, lob_error *error);
+void lob_opened_end(lob_opened *opened);
+
+/* Read in a format, as its row's read. Returns what lob_read does. */
+lob_status lob_opened_read(lob_volume *out, const lob_opened *opened);
 
 /* Of DICOM: give a volume that was read the names of its segments, and say what it was read from.
  * info may be NULL. Returns LOB_OK or LOB_ENOMEM. */

@@ -15,10 +15,7 @@
 /* ---- reading ---- */
 
 struct lob_planes {
-    lob_location where;
-    lob_input file;
-    lob_read_options options;
-    lob_reading reading; /* of these */
+    lob_opened opened; /* of a volume in memory, its name alone */
     lob_plane_source source;
     lob_volume shape; /* dims, type and channels */
 };
@@ -71,10 +68,10 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
     return LOB_OK;
 }
 
-static lob_status read_whole(lob_plane_source *source, lob_volume *out, const lob_format *format,
-                             const lob_reading *r)
+static lob_status read_whole(lob_plane_source *source, lob_volume *out, const lob_opened *o)
 {
-    lob_status st = format->read(out, r);
+    const lob_reading *const r = &o->reading;
+    lob_status st = lob_opened_read(out, o);
     if (st == LOB_OK) st = whole_source(source, out, 0, out->data, r->path, r->error);
     if (st == LOB_OK) out->data = NULL;
     return st;
@@ -96,17 +93,14 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     lob_planes *p = calloc(1, sizeof *p);
     if (!p) return lob_fail_file(error, LOB_ENOMEM, path, "no memory");
 
-    const lob_format *format;
-    p->options = options ? *options : lob_read_defaults();
-    p->options.header_only = false;
-    if (p->options.threads < 1) p->options.threads = 1;
-    p->reading = (lob_reading){&p->where, path, &p->file, &p->options, info, error};
-    lob_status st = lob_format_open(&format, &p->where, &p->file, path, &p->options, error);
-    if (st == LOB_OK && format->open_planes)
-        st = format->open_planes(&p->source, out, &p->reading);
-    else if (st == LOB_OK)
-        st = read_whole(&p->source, out, format, &p->reading);
-    if (st == LOB_OK) st = lob_format_name_made(out, &p->where, info);
+    lob_opened *const o = &p->opened;
+    lob_read_options chosen = options ? *options : lob_read_defaults();
+    chosen.header_only = false;
+    lob_status st = lob_opened_begin(o, path, &chosen, info, error);
+    if (st == LOB_OK)
+        st = o->format->open_planes ? o->format->open_planes(&p->source, out, &o->reading)
+                                    : read_whole(&p->source, out, o);
+    if (st == LOB_OK) st = lob_format_name_made(out, &o->where, info);
     p->shape = shape_of(out);
     count_time(info, start_s, 0);
     if (st == LOB_OK) {
@@ -123,7 +117,7 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t 
 {
     *planes = NULL;
     lob_planes *p = calloc(1, sizeof *p);
-    lob_status st = p ? lob_location_of(&p->where, name) : LOB_ENOMEM;
+    lob_status st = p ? lob_location_of(&p->opened.where, name) : LOB_ENOMEM;
     if (st != LOB_OK)
         lob_fail_file(error, st, name, "no memory");
     else
@@ -139,10 +133,10 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t 
 
 lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, lob_error *error)
 {
-    lob_file_info *const info = planes->reading.info;
+    lob_file_info *const info = planes->opened.reading.info;
     const double start_s = lob_clock_s(), inflate_s = info ? info->inflate_s : 0;
     if (z < 0 || n < 1 || n > planes->shape.dims.nz || z > planes->shape.dims.nz - n)
-        return lob_fail_file(error, LOB_EARG, planes->where.path,
+        return lob_fail_file(error, LOB_EARG, planes->opened.where.path,
                              "there are no planes %lld to %lld", (long long)z,
                              (long long)z + n - 1);
     const lob_status st = planes->source.get(planes->source.state, out, z, n, error);
@@ -161,13 +155,13 @@ static lob_status cut_box(lob_planes *p, void *out, const lob_box *box, lob_erro
     lob_status st = LOB_OK;
     cut.dims = lob_box_dims(box);
     cut.data = out;
-    if (p->reading.options && plane > AT_ONCE) { /* of a file: fewer bytes are not counted */
-        lob_reading reading = p->reading;
+    if (p->opened.reading.options && plane > AT_ONCE) { /* of a file: fewer bytes are not counted */
+        lob_reading reading = p->opened.reading;
         reading.error = error;
         LOB_TRY(lob_memory_allows(plane + lob_volume_bytes(&cut), &reading));
     }
     some.data = lob_voxel_memory(plane * most);
-    if (!some.data) return lob_fail_file(error, LOB_ENOMEM, p->where.path, "out of memory");
+    if (!some.data) return lob_fail_file(error, LOB_ENOMEM, p->opened.where.path, "out of memory");
     for (int64_t z = box->first[2]; st == LOB_OK && z < end; z += most) {
         const int64_t at[3] = {-box->first[0], -box->first[1], z - box->first[2]};
         some.dims.nz = end - z < most ? end - z : most;
@@ -181,10 +175,10 @@ static lob_status cut_box(lob_planes *p, void *out, const lob_box *box, lob_erro
 lob_status lob_planes_get_box(lob_planes *planes, void *out, const lob_box *box, lob_error *error)
 {
     const lob_box all = lob_box_whole(planes->shape.dims);
-    lob_file_info *const info = planes->reading.info;
+    lob_file_info *const info = planes->opened.reading.info;
     const double start_s = lob_clock_s(), inflate_s = info ? info->inflate_s : 0;
     if (!lob_box_lies_in(box, &all))
-        return lob_fail_file(error, LOB_EARG, planes->where.path, "there is no such box");
+        return lob_fail_file(error, LOB_EARG, planes->opened.where.path, "there is no such box");
     const lob_status st = planes->source.get_box
                               ? planes->source.get_box(planes->source.state, out, box, error)
                               : cut_box(planes, out, box, error);
@@ -202,8 +196,7 @@ void lob_planes_close(lob_planes *planes)
 {
     if (!planes) return;
     if (planes->source.close) planes->source.close(planes->source.state);
-    lob_input_close(&planes->file);
-    lob_location_free(&planes->where);
+    lob_opened_end(&planes->opened);
     free(planes);
 }
 

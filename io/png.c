@@ -158,7 +158,6 @@ static lob_status png_read(lob_volume *out, const lob_reading *r)
 {
     session s = {.file = r->file};
     image_head head = {0};
-    if (r->info) r->info->format = lob_format_png.name;
     lob_info_add_file(r->info, r->file);
     if (r->options->frame > 0)
         return LOB_FAIL(r, LOB_EDATA, "has no frame %lld; a PNG holds one image",

@@ -307,7 +307,6 @@ static lob_status hdf5_read(lob_volume *out, const lob_reading *r)
 {
     const request asked = {.r = r, .beside = read_beside(r->where)};
     lob_file_info *const info = r->info;
-    if (info) info->format = lob_format_hdf5.name;
     lob_info_add_file(info, r->file);
     const double start_s = lob_clock_s();
     lob_sandbox box;
@@ -441,7 +440,6 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, co
     planes *p = calloc(1, sizeof *p);
     lob_file_info *const info = r->info;
     if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
-    if (info) info->format = lob_format_hdf5.name;
     lob_info_add_file(info, r->file);
     const double start_s = lob_clock_s();
     int64_t batch;

@@ -273,7 +273,6 @@ static lob_status read_meta(lob_volume *out, const lob_reading *r)
 {
     header h = {.path = r->path, .error = r->error};
     lob_raw_image image;
-    if (r->info) r->info->format = meta_name;
     lob_info_add_file(r->info, r->file);
     lob_status st = parse(&h, &image, out, r->file->bytes, r->file->size);
     if (st == LOB_OK) st = read_voxels(out, &h, &image, r);

@@ -237,7 +237,6 @@ static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_read
 static lob_status read_nrrd(lob_volume *out, const lob_reading *r)
 {
     lob_nrrd n;
-    if (r->info) r->info->format = nrrd_name;
     lob_info_add_file(r->info, r->file);
     lob_status st = lob_nrrd_parse(&n, r->file->bytes, r->file->size, r);
     if (st == LOB_OK) st = read_parsed(out, &n, r);

@@ -206,7 +206,6 @@ static lob_status read_head(lob_zarr_image *im, lob_volume *out, const lob_readi
 static lob_status open_image(lob_zarr_image *im, lob_volume *out, const lob_reading *r)
 {
     lob_file_info *const info = r->info;
-    if (info) info->format = lob_format_zarr.name;
     LOB_TRY(lob_zarr_find(im, r->where, r->error));
     if (info && !im->group) info->format = "Zarr";
     int64_t bytes, changed_ns;
