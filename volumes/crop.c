@@ -1,6 +1,7 @@
 /* Boxes of a volume, and cutting one out. */
 #include "volumes/crop.h"
 
+#include "volumes/blocks.h"
 #include "volumes/voxel_memory.h"
 
 #include <math.h>
@@ -87,22 +88,16 @@ lob_geometry lob_box_geometry(const lob_geometry *geometry, const lob_box *box)
 
 lob_status lob_volume_crop(lob_volume *volume, const lob_box *box)
 {
-    const lob_dims d = volume->dims;
     const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
-    const int64_t row = box->size[0] * bytes, rows = box->size[1] * box->size[2];
-    unsigned char *const data = lob_voxel_memory(row * rows * volume->channels);
-    if (!data) return LOB_ENOMEM;
-    const unsigned char *from = volume->data;
-    for (int64_t at = 0; at < rows * volume->channels; at++) {
-        const int64_t y = box->first[1] + at % box->size[1];
-        const int64_t z = box->first[2] + at / box->size[1] % box->size[2];
-        const int64_t voxel = ((at / rows * d.nz + z) * d.ny + y) * d.nx + box->first[0];
-        memcpy(data + at * row, from + voxel * bytes, (size_t)row);
-    }
+    const int64_t first[3] = {-box->first[0], -box->first[1], -box->first[2]};
+    lob_volume cut = {.dims = lob_box_dims(box)};
+    cut.data = lob_voxel_memory(lob_voxels(&cut) * volume->channels * bytes);
+    if (!cut.data) return LOB_ENOMEM;
+    lob_volume_put(&cut, volume, first);
     free(volume->data);
-    volume->data = data;
+    volume->data = cut.data;
     volume->geometry = lob_box_geometry(&volume->geometry, box);
-    volume->dims = lob_box_dims(box);
+    volume->dims = cut.dims;
     return LOB_OK;
 }
 
@@ -129,19 +124,15 @@ bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *
 void lob_volume_put(lob_volume *onto, const lob_volume *part, const int64_t first[3])
 {
     const lob_dims from = part->dims, to = onto->dims;
-    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes;
-    /* The rows' part that both grids have: from x, so many voxels. */
-    const int64_t x = first[0] > 0 ? first[0] : 0;
-    const int64_t end = first[0] + from.nx < to.nx ? first[0] + from.nx : to.nx;
-    for (int64_t row = 0; row < from.ny * from.nz * part->channels && end > x; row++) {
-        const int64_t y = row % from.ny + first[1], z = row / from.ny % from.nz + first[2];
-        const int64_t channel = row / from.ny / from.nz;
-        if (y < 0 || y >= to.ny || z < 0 || z >= to.nz) continue;
-        const int64_t at = ((channel * to.nz + z) * to.ny + y) * to.nx + x;
-        memcpy((unsigned char *)onto->data + at * bytes,
-               (const unsigned char *)part->data + (row * from.nx + x - first[0]) * bytes,
-               (size_t)((end - x) * bytes));
-    }
+    const lob_block there = {
+        onto->data, {0     },
+         { part->channels, to.nz, to.ny, to.nx}
+    };
+    const lob_block here = {
+        part->data, {0,              first[2], first[1], first[0]},
+         {part->channels, from.nz,  from.ny,  from.nx }
+    };
+    lob_block_copy(&there, &here, 4, lob_type_of(part->type)->bytes, NULL);
 }
 
 lob_status lob_volume_place(lob_volume *volume, const int64_t first[3], const lob_volume *onto)

@@ -3,6 +3,7 @@
 
 #include "io/byte_order.h"
 #include "io/hdf5/sandbox_inside.h"
+#include "volumes/blocks.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>
@@ -98,43 +99,25 @@ static bool read_by_library(const lob_hdf5_view *view, const lob_hdf5_block *blo
 
 /* ---- filters, undone ---- */
 
-static void unshuffle_any(unsigned char *out, const unsigned char *in, size_t count, size_t bytes)
+/* Written for each size of numbers, so that compilers turn it into vectors. */
+static inline void unshuffle_of(unsigned char *restrict out, const unsigned char *restrict in,
+                                size_t count, size_t bytes)
 {
-    for (size_t b = 0; b < bytes; b++)
-        for (size_t i = 0; i < count; i++) out[i * bytes + b] = in[b * count + i];
-}
-
-/* The same for two and four bytes, in a form that compilers turn into vectors. */
-static void unshuffle_2(unsigned char *out, const unsigned char *in, size_t count)
-{
-    const unsigned char *low = in, *high = in + count;
     for (size_t i = 0; i < count; i++) {
-        out[2 * i] = low[i];
-        out[2 * i + 1] = high[i];
+#pragma GCC unroll 8
+        for (size_t b = 0; b < bytes; b++) out[i * bytes + b] = in[b * count + i];
     }
 }
 
-static void unshuffle_4(unsigned char *out, const unsigned char *in, size_t count)
-{
-    const unsigned char *b0 = in, *b1 = in + count, *b2 = in + 2 * count, *b3 = in + 3 * count;
-    for (size_t i = 0; i < count; i++) {
-        out[4 * i] = b0[i];
-        out[4 * i + 1] = b1[i];
-        out[4 * i + 2] = b2[i];
-        out[4 * i + 3] = b3[i];
-    }
-}
-
-static void unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
-                      size_t bytes)
+static void unshuffle(unsigned char *out, const unsigned char *in, size_t n, size_t bytes)
 {
     const size_t count = n / bytes;
     if (bytes == 2)
-        unshuffle_2(out, in, count);
+        unshuffle_of(out, in, count, 2);
     else if (bytes == 4)
-        unshuffle_4(out, in, count);
+        unshuffle_of(out, in, count, 4);
     else
-        unshuffle_any(out, in, count, bytes);
+        unshuffle_of(out, in, count, 8);
     memcpy(out + count * bytes, in + count * bytes, n - count * bytes);
 }
 
@@ -215,36 +198,17 @@ static unsigned char *unpack(const packing *p, raw_chunk *chunk, unsigned char *
 
 /* ---- chunks ---- */
 
-/* Copy the part of a chunk that lies in the block, row by row; in NULL stands for the fill value.
- */
-static void place(const packing *p, const raw_chunk *chunk, const unsigned char *in)
+/* Copy the part of a chunk that lies in the block; in NULL stands for the fill value. */
+static void place(const packing *p, const raw_chunk *chunk, unsigned char *in)
 {
-    const lob_hdf5_block *block = p->block;
-    const int rank = p->view->rank, last = rank - 1;
-    hsize_t low[LOB_HDF5_MAX_AXES], high[LOB_HDF5_MAX_AXES], at[LOB_HDF5_MAX_AXES];
-    for (int i = 0; i < rank; i++) {
-        const hsize_t end = block->start[i] + block->count[i];
-        const hsize_t chunk_end = chunk->offset[i] + p->chunk[i];
-        low[i] = chunk->offset[i] > block->start[i] ? chunk->offset[i] : block->start[i];
-        high[i] = chunk_end < end ? chunk_end : end;
-        at[i] = low[i];
+    lob_block block = {.data = p->block->buffer}, of_chunk = {.data = in};
+    for (int i = 0; i < p->view->rank; i++) {
+        block.first[i] = (int64_t)p->block->start[i];
+        block.size[i] = (int64_t)p->block->count[i];
+        of_chunk.first[i] = (int64_t)chunk->offset[i];
+        of_chunk.size[i] = (int64_t)p->chunk[i];
     }
-    const size_t row = (size_t)(high[last] - low[last]);
-    for (;;) {
-        size_t from = 0, to = 0;
-        for (int i = 0; i < rank; i++) {
-            from = from * p->chunk[i] + (size_t)(at[i] - chunk->offset[i]);
-            to = to * block->count[i] + (size_t)(at[i] - block->start[i]);
-        }
-        unsigned char *out = block->buffer + to * p->bytes;
-        if (in)
-            memcpy(out, in + from * p->bytes, row * p->bytes);
-        else
-            for (size_t k = 0; k < row; k++) memcpy(out + k * p->bytes, p->fill, p->bytes);
-        int i = last - 1;
-        while (i >= 0 && ++at[i] == high[i]) at[i] = low[i], i--;
-        if (i < 0) return;
-    }
+    lob_block_copy(&block, &of_chunk, p->view->rank, p->bytes, p->fill);
 }
 
 static void unpack_chunk(void *user, int64_t index)

@@ -3,6 +3,7 @@
 
 #include "io/byte_order.h"
 #include "io/platform.h"
+#include "volumes/blocks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -115,7 +116,7 @@ static lob_status open_file(hand *h, const int64_t file[LOB_ZARR_DIMS])
 static lob_status unpack(const hand *h, const unsigned char **piece, size_t n)
 {
     const lob_zarr_array *const a = h->r->array;
-    const unsigned char *bytes = h->packed;
+    unsigned char *bytes = h->packed;
     for (int i = a->codecs - 1; i >= 0; i--) {
         if (a->chain[i] != LOB_ZARR_CRC32C) { /* those before it are sums, of four bytes each */
             const size_t room = h->r->piece_bytes + 4 * (size_t)i;
@@ -130,8 +131,10 @@ static lob_status unpack(const hand *h, const unsigned char **piece, size_t n)
         if (lob_little_number(bytes + n, 4) != lob_crc32c(bytes, n))
             return damaged(h, "a chunk has another checksum");
     }
+    if (n != h->r->piece_bytes) return damaged(h, "a chunk has another size");
+    if (a->swapped) lob_swap_words(bytes, n, h->r->word);
     *piece = bytes;
-    return n == h->r->piece_bytes ? LOB_OK : damaged(h, "a chunk has another size");
+    return LOB_OK;
 }
 
 /* The bytes of a piece; NULL: it is not stored. */
@@ -167,42 +170,17 @@ static lob_status read_piece(hand *h, const unsigned char **piece, const int64_t
     return unpack(h, piece, bytes);
 }
 
-static void fill_row(unsigned char *out, const lob_zarr_array *array, size_t word, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) memcpy(out + (size_t)i * word, array->fill, word);
-}
-
-/* Copy what a piece has of the box, row by row. */
+/* Copy what a piece has of the box; NULL: it is not stored. */
 static void place(const reading *r, const unsigned char *piece, const int64_t at[LOB_ZARR_DIMS])
 {
-    int64_t begin[LOB_ZARR_DIMS], n[LOB_ZARR_DIMS], rows = 1;
+    lob_block box = {.data = r->out}, of_piece = {.data = (void *)piece};
     for (int d = 0; d < LOB_ZARR_DIMS; d++) {
-        const int64_t low = at[d] * r->array->piece[d], high = low + r->array->piece[d];
-        const int64_t end = r->from[d] + r->size[d];
-        begin[d] = low > r->from[d] ? low : r->from[d];
-        n[d] = (high < end ? high : end) - begin[d];
-        if (d < LOB_ZARR_DIMS - 1) rows *= n[d];
+        box.first[d] = r->from[d];
+        box.size[d] = r->size[d];
+        of_piece.first[d] = at[d] * r->array->piece[d];
+        of_piece.size[d] = r->array->piece[d];
     }
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t left = row, place[LOB_ZARR_DIMS], in = 0, out = 0;
-        for (int d = LOB_ZARR_DIMS - 2; d >= 0; d--) {
-            place[d] = begin[d] + left % n[d];
-            left /= n[d];
-        }
-        place[LOB_ZARR_DIMS - 1] = begin[LOB_ZARR_DIMS - 1];
-        for (int d = 0; d < LOB_ZARR_DIMS; d++) {
-            in = in * r->array->piece[d] + place[d] - at[d] * r->array->piece[d];
-            out = out * r->size[d] + place[d] - r->from[d];
-        }
-        unsigned char *const to = r->out + (size_t)out * r->word;
-        const int64_t width = n[LOB_ZARR_DIMS - 1];
-        if (!piece) {
-            fill_row(to, r->array, r->word, width);
-            continue;
-        }
-        memcpy(to, piece + (size_t)in * r->word, (size_t)width * r->word);
-        if (r->array->swapped) lob_swap_words(to, (size_t)width * r->word, r->word);
-    }
+    lob_block_copy(&box, &of_piece, LOB_ZARR_DIMS, r->word, r->array->fill);
 }
 
 static void release(hand *h)
