@@ -2,6 +2,7 @@
 #include "io/format.h"
 
 #include "io/platform.h"
+#include "volumes/blocks.h"
 #include "volumes/bytes.h"
 
 #include <ctype.h>
@@ -94,15 +95,13 @@ void lob_copy_apart(void *out, const void *in, size_t n, int threads)
 
 void lob_voxels_mixed(void *out, const lob_volume *v, int64_t first, int64_t n, int threads)
 {
-    const size_t word = lob_type_of(v->type)->bytes;
-    const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
-    const size_t channel = (size_t)(lob_voxels(v) * frames) * word;
+    const int64_t word = (int64_t)lob_type_of(v->type)->bytes, frames = lob_frames_held(v);
+    const int64_t channels = v->channels / frames, channel = lob_voxels(v) * frames;
 #pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < n; i++) {
-        const unsigned char *from = (const unsigned char *)v->data + (size_t)(first + i) * word;
-        unsigned char *to = (unsigned char *)out + (size_t)(i * channels) * word;
-        for (int64_t c = 0; c < channels; c++, from += channel, to += word) memcpy(to, from, word);
-    }
+    for (int64_t c = 0; c < channels; c++)
+        lob_copy_strided((char *)out + c * word, channels * word,
+                         (const char *)v->data + (c * channel + first) * word, word, n,
+                         (size_t)word);
 }
 
 lob_status lob_put_mixed(const lob_volume *v, int threads,

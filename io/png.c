@@ -3,6 +3,7 @@
 #include "io/png.h"
 #include "io/libraries.h"
 #include "io/platform.h"
+#include "volumes/blocks.h"
 #include "volumes/clock.h"
 
 #include <math.h>
@@ -100,10 +101,8 @@ static void spread_row(lob_volume *out, const unsigned char *row, const image_he
     for (int c = 0; c < out->channels; c++) {
         unsigned char *to =
             (unsigned char *)out->data + (size_t)((c * out->dims.ny + y) * out->dims.nx) * bytes;
-        const unsigned char *from = row + (size_t)c * bytes;
-        for (int64_t x = 0; x < out->dims.nx;
-             x++, to += bytes, from += bytes * (size_t)head->samples)
-            memcpy(to, from, bytes);
+        lob_copy_strided(to, (int64_t)bytes, row + (size_t)c * bytes,
+                         (int64_t)bytes * head->samples, out->dims.nx, bytes);
     }
 }
 

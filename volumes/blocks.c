@@ -1,4 +1,4 @@
-/* Copying between blocks, row by row. */
+/* Copying between blocks, and number by number. */
 #include "volumes/blocks.h"
 
 #include <string.h>
@@ -25,4 +25,31 @@ void lob_block_copy(const lob_block *to, const lob_block *from, int axes, size_t
         for (size_t i = 0; !from->data && i < row; i++) memcpy(row_to + i * word, fill, word);
         for (a = axes - 2; a >= 0 && ++at[a] == high[a]; a--) at[a] = low[a];
     }
+}
+
+void lob_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
+                      size_t word)
+{
+    char *out = to;
+    const char *in = from;
+#define COPY(bytes) \
+    for (int64_t i = 0; i < n; i++, out += to_step, in += from_step) memcpy(out, in, bytes)
+    if (to_step == (int64_t)word && from_step == to_step) {
+        memcpy(to, from, (size_t)n * word);
+        return;
+    }
+    switch (word) {
+    case 1:
+        COPY(1);
+        break;
+    case 2:
+        COPY(2);
+        break;
+    case 4:
+        COPY(4);
+        break;
+    default:
+        COPY(8);
+    }
+#undef COPY
 }

@@ -1,4 +1,4 @@
-/* Blocks of a grid of several axes, and copying from one to another. */
+/* Blocks of a grid of several axes, and rows of numbers: copying from one to another. */
 #ifndef LOB_BLOCKS_H
 #define LOB_BLOCKS_H
 
@@ -21,5 +21,9 @@ typedef struct {
  */
 void lob_block_copy(const lob_block *to, const lob_block *from, int axes, size_t word,
                     const void *fill);
+
+/* Copy n numbers of 1, 2, 4 or 8 bytes, with so many bytes from each to the next. */
+void lob_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
+                      size_t word);
 
 #endif

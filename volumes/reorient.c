@@ -1,6 +1,7 @@
 /* Flips and exchanges of a volume's axes. */
 #include "volumes/reorient.h"
 
+#include "volumes/blocks.h"
 #include "volumes/voxel_memory.h"
 
 #include <math.h>
@@ -98,19 +99,9 @@ static void copy_turned(void *to, const void *from, size_t bytes, lob_dims n, co
         for (int64_t m = 0; m < lob_side(n, middle); m++) {
             const int64_t row = o * rows[outer] + m * rows[middle], step = w->step[0];
             const int64_t first = w->start + o * w->step[outer] + m * w->step[middle];
-#define COPY_ROW(ctype)                \
-    for (int64_t x = 0; x < n.nx; x++) \
-        ((ctype *)to)[row + x] = ((const ctype *)from)[first + x * step];
-            if (bytes == 1) {
-                COPY_ROW(uint8_t)
-            } else if (bytes == 2) {
-                COPY_ROW(uint16_t)
-            } else if (bytes == 4) {
-                COPY_ROW(uint32_t)
-            } else {
-                COPY_ROW(uint64_t)
-            }
-#undef COPY_ROW
+            lob_copy_strided((char *)to + row * (int64_t)bytes, (int64_t)bytes,
+                             (const char *)from + first * (int64_t)bytes, step * (int64_t)bytes,
+                             n.nx, bytes);
         }
 }
 

@@ -1,6 +1,7 @@
 /* The voxels of an HDF5 output: brought into the file's order and values, packed in threads. */
 #include "io/hdf5/hdf5_messages.h"
 #include "io/hdf5/sandbox.h"
+#include "volumes/blocks.h"
 #include "volumes/clock.h"
 
 #include <libdeflate.h>
@@ -96,11 +97,7 @@ static void take_row(unsigned char *out, const lob_hdf5_target *t, const lob_vol
     const size_t bytes = lob_type_of(t->type)->bytes;
     if (!is_scaled(v)) {
         const unsigned char *in = (const unsigned char *)v->data + (size_t)first * bytes;
-        if (step == bytes) {
-            memcpy(out, in, (size_t)n * bytes);
-            return;
-        }
-        for (int64_t i = 0; i < n; i++, out += step, in += bytes) memcpy(out, in, bytes);
+        lob_copy_strided(out, (int64_t)step, in, (int64_t)bytes, n, bytes);
         return;
     }
     double values[CHUNK_SIDE];

@@ -2,6 +2,7 @@
 #include "io/hdf5/hdf5_parts.h"
 
 #include "io/hdf5/sandbox_inside.h"
+#include "volumes/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,29 +49,6 @@ void lob_hdf5_portions(int64_t *slab, int64_t *batch, const lob_hdf5_view *view,
 }
 
 /* ---- from the file's order and numbers to ours ---- */
-
-/* out[i] = in[i * step] for numbers of one size */
-static void gather(unsigned char *out, const unsigned char *in, int64_t n, int64_t step,
-                   size_t bytes)
-{
-#define GATHER(type)                \
-    for (int64_t i = 0; i < n; i++) \
-    memcpy(out + i * (int64_t)sizeof(type), in + i * step * (int64_t)sizeof(type), sizeof(type))
-    switch (bytes) {
-    case 1:
-        GATHER(uint8_t);
-        break;
-    case 2:
-        GATHER(uint16_t);
-        break;
-    case 4:
-        GATHER(uint32_t);
-        break;
-    default:
-        GATHER(uint64_t);
-    }
-#undef GATHER
-}
 
 /* The order in which voxels are sent, the slowest first. */
 static const lob_axis sent[LOB_AXIS_ROLES] = {LOB_AXIS_C, LOB_AXIS_T, LOB_AXIS_Z, LOB_AXIS_Y,
@@ -130,7 +108,8 @@ static void reorder_plane(void *user, int64_t index)
             scale += (w->first[a] + at[a]) * s->step[a];
         }
         unsigned char *out = w->out + (size_t)((index * ny + y) * nx) * out_bytes;
-        gather(row ? row : out, w->in + (size_t)from * bytes, nx, w->step[LOB_AXIS_X], bytes);
+        lob_copy_strided(row ? row : out, (int64_t)bytes, w->in + (size_t)from * bytes,
+                         w->step[LOB_AXIS_X] * (int64_t)bytes, nx, bytes);
         if (row) scale_row(out, row, nx, w->view, scale);
     }
     free(row);

@@ -5,6 +5,7 @@
 #include "io/gzip.h"
 #include "io/nifti/nifti_extensions.h"
 #include "io/nifti/nifti_files.h"
+#include "volumes/blocks.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
@@ -116,13 +117,6 @@ static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
     }
 }
 
-/* Interleaved colours to planes, which do not overlap them. */
-static void split(unsigned char *planes, const unsigned char *raw, int64_t voxels, int channels)
-{
-    for (int c = 0; c < channels; c++)
-        for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
-}
-
 /* Stored voxels to n voxels in memory: in place, unless they are colours. */
 static void convert(unsigned char *out, unsigned char *raw, int64_t n, const lob_nifti *h)
 {
@@ -130,7 +124,9 @@ static void convert(unsigned char *out, unsigned char *raw, int64_t n, const lob
         narrow_extended(raw, n, h->swapped);
     else if (h->swapped)
         lob_swap_words(raw, (size_t)n * h->type->bytes, h->type->word);
-    if (h->type->channels > 1) split(out, raw, n, h->type->channels);
+    const int channels = h->type->channels; /* colours, side by side */
+    for (int c = 0; channels > 1 && c < channels; c++)
+        lob_copy_strided(out + c * n, 1, raw + c, channels, n, 1);
 }
 
 /* ---- reading planes ---- */

@@ -4,6 +4,7 @@
 #include "io/byte_order.h"
 #include "io/gzip.h"
 #include "io/platform.h"
+#include "volumes/blocks.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -99,18 +100,12 @@ static unsigned char *gather(unsigned char *to, const unsigned char *block,
 {
     const size_t bytes = lob_type_of(image->type)->bytes;
     const int64_t *side = image->side, *stride = image->stride;
-    const size_t step = (size_t)stride[LOB_RAW_X] * bytes;
     for (int64_t z = 0; z < side[LOB_RAW_Z]; z++)
         for (int64_t y = 0; y < side[LOB_RAW_Y]; y++) {
             const int64_t first = z * stride[LOB_RAW_Z] + y * stride[LOB_RAW_Y];
-            const unsigned char *from = block + (size_t)first * bytes;
-            if (stride[LOB_RAW_X] == 1) {
-                memcpy(to, from, (size_t)side[LOB_RAW_X] * bytes);
-                to += (size_t)side[LOB_RAW_X] * bytes;
-                continue;
-            }
-            for (int64_t x = 0; x < side[LOB_RAW_X]; x++, to += bytes, from += step)
-                memcpy(to, from, bytes);
+            lob_copy_strided(to, (int64_t)bytes, block + (size_t)first * bytes,
+                             stride[LOB_RAW_X] * (int64_t)bytes, side[LOB_RAW_X], bytes);
+            to += (size_t)side[LOB_RAW_X] * bytes;
         }
     return to;
 }

@@ -8,6 +8,7 @@
 #include "io/tiff/tiff_session.h"
 #include "io/tiff/tiff_text.h"
 #include "io/tiff/tiff_write.h"
+#include "volumes/blocks.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -304,12 +305,7 @@ static void spread_block(const page_target *to, const unsigned char *block, cons
                                  ((size_t)(y + r) * p->width + x) * word;
             const unsigned char *in =
                 block + ((size_t)r * block_width * (size_t)samples + (size_t)k) * word;
-            if (samples == 1) {
-                memcpy(out, in, width * word);
-                continue;
-            }
-            for (uint32_t i = 0; i < width; i++, out += word, in += word * (size_t)samples)
-                memcpy(out, in, word);
+            lob_copy_strided(out, (int64_t)word, in, (int64_t)word * samples, width, word);
         }
 }
 

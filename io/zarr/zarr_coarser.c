@@ -1,19 +1,14 @@
 /* Every second voxel, or the means of blocks of two. */
 #include "io/zarr/zarr_coarser.h"
 
+#include "volumes/blocks.h"
+
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 static int64_t half(int64_t side, int step)
 {
     return (side + step - 1) / step;
-}
-
-static void first_of(unsigned char *out, const unsigned char *in, int64_t n, int step, size_t word)
-{
-    for (int64_t x = 0; x < n; x++)
-        memcpy(out + (size_t)x * word, in + (size_t)(x * step) * word, word);
 }
 
 /* Sums go z, y, x, in double precision. */
@@ -66,8 +61,9 @@ void lob_coarser_planes(void *out, const void *in, const lob_coarser *how, int t
         if (is_blank(how, in, y, z)) continue;
         if (!how->means) {
             const int64_t from = (z * how->dims.ny + y) * how->dims.nx;
-            first_of((unsigned char *)out + (size_t)(row * nx) * word,
-                     (const unsigned char *)in + (size_t)from * word, nx, how->step[0], word);
+            lob_copy_strided((unsigned char *)out + (size_t)(row * nx) * word, (int64_t)word,
+                             (const unsigned char *)in + (size_t)from * word,
+                             how->step[0] * (int64_t)word, nx, word);
             continue;
         }
         for (int64_t x = 0; x < nx; x++)
