@@ -37,6 +37,7 @@
 #include "io/hdf5/hdf5_messages.h"
 #include "io/hdf5/sandbox.h"
 #include "io/platform.h"
+#include "volumes/bytes.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -62,11 +63,6 @@ typedef struct {
     bool by_planes; /* only a slab is held at a time */
     char *beside;   /* the text of FILE.xml; NULL: there is none */
 } request;
-
-static int64_t text_bytes(const char *text)
-{
-    return text ? (int64_t)strlen(text) : -1;
-}
 
 /* FILE.xml of FILE.h5, malloc'ed; NULL when there is none that is small enough to be a header. */
 static char *read_beside(const lob_location *where)
@@ -261,24 +257,6 @@ static bool receive_voxels(lob_sandbox *box, lob_volume *out, int64_t slab, int6
     return true;
 }
 
-static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const request *asked)
-{
-    const lob_reading *const r = asked->r;
-    int64_t slab, batch;
-    lob_status st = receive_header(out, &slab, &batch, box, asked);
-    if (st != LOB_OK) return st;
-    if (!r->options->header_only) {
-        const size_t bytes = lob_type_of(out->type)->bytes;
-        out->data = lob_voxel_memory(lob_voxels(out) * out->channels * (int64_t)bytes);
-        if (!out->data)
-            st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
-        else if (!receive_voxels(box, out, slab, batch))
-            return explain(box, r);
-    }
-    lob_sandbox_finish(box, NULL);
-    return st;
-}
-
 /*
  * Start the helper on the file, opened once more: what it reads must be what was mapped here, of
  * which checksums are made.
@@ -287,32 +265,49 @@ static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const reque
 {
     const lob_reading *const r = asked->r;
     const lob_location *where = r->where;
-    const lob_hdf5_request message = {.task = task,
-                                      .path = text_bytes(where->path),
-                                      .inside = text_bytes(where->inside),
-                                      .beside = text_bytes(asked->beside),
-                                      .carried = -1,
-                                      .nifti = -1,
-                                      .options = *r->options};
+    lob_hdf5_request message = {.task = task, .options = *r->options};
+    const lob_output_part texts[LOB_HDF5_TEXTS] = {
+        lob_hdf5_part(where->path), lob_hdf5_part(where->inside), lob_hdf5_part(asked->beside)};
     const int file = lob_input_open_again(r->file, where->file);
     if (file < 0) return LOB_FAIL(r, LOB_EIO, "has changed while it was read");
-    const lob_status st = lob_hdf5_ask(
-        box, &message, (const void *const[5]){where->path, where->inside, asked->beside}, file,
-        r->path, r->error);
+    const lob_status st = lob_hdf5_ask(box, &message, texts, file, r->path, r->error);
     lob_fd_close(file);
+    return st;
+}
+
+/* Start it, and receive what comes before the voxels: see receive_header. */
+static lob_status begin(lob_volume *out, int64_t *slab, int64_t *batch, lob_sandbox *box,
+                        const request *asked)
+{
+    lob_info_add_file(asked->r->info, asked->r->file);
+    LOB_TRY(start_helper(box, LOB_HDF5_READ, asked));
+    return receive_header(out, slab, batch, box, asked);
+}
+
+static lob_status receive_volume(lob_volume *out, const request *asked)
+{
+    const lob_reading *const r = asked->r;
+    lob_sandbox box;
+    int64_t slab, batch;
+    LOB_TRY(begin(out, &slab, &batch, &box, asked));
+    lob_status st = LOB_OK;
+    if (!r->options->header_only) {
+        out->data = lob_voxel_memory(lob_volume_bytes(out));
+        if (!out->data)
+            st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
+        else if (!receive_voxels(&box, out, slab, batch))
+            return explain(&box, r);
+    }
+    lob_sandbox_finish(&box, NULL);
     return st;
 }
 
 static lob_status hdf5_read(lob_volume *out, const lob_reading *r)
 {
     const request asked = {.r = r, .beside = read_beside(r->where)};
-    lob_file_info *const info = r->info;
-    lob_info_add_file(info, r->file);
     const double start_s = lob_clock_s();
-    lob_sandbox box;
-    lob_status st = start_helper(&box, LOB_HDF5_READ, &asked);
-    if (st == LOB_OK) st = receive_volume(out, &box, &asked);
-    if (info) info->inflate_s += lob_clock_s() - start_s;
+    const lob_status st = receive_volume(out, &asked);
+    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
     free(asked.beside);
     return st;
 }
@@ -382,8 +377,7 @@ static lob_status start_again(planes *p)
     p->first = p->depth = 0;
     lob_file_info *const info = p->reading.info;
     p->reading.info = NULL; /* which has been told */
-    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked);
-    if (st == LOB_OK) st = receive_header(&again, &slab, &batch, &p->box, &p->asked);
+    lob_status st = begin(&again, &slab, &batch, &p->box, &p->asked);
     p->reading.info = info;
     if (st == LOB_OK) {
         p->running = true;
@@ -440,7 +434,6 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, co
     planes *p = calloc(1, sizeof *p);
     lob_file_info *const info = r->info;
     if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
-    lob_info_add_file(info, r->file);
     const double start_s = lob_clock_s();
     int64_t batch;
     p->reading = *r;
@@ -448,8 +441,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, co
     p->reading.options = &p->options;
     if (p->options.frame == LOB_FRAME_ALL) p->options.frame = LOB_FRAME_UNSAID; /* one at a time */
     p->asked = (request){&p->reading, .by_planes = true, .beside = read_beside(r->where)};
-    lob_status st = start_helper(&p->box, LOB_HDF5_READ, &p->asked);
-    if (st == LOB_OK) st = receive_header(out, &p->slab, &batch, &p->box, &p->asked);
+    lob_status st = begin(out, &p->slab, &batch, &p->box, &p->asked);
     p->running = st == LOB_OK;
     if (st == LOB_OK) {
         p->dims = out->dims;

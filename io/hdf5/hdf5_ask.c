@@ -40,11 +40,12 @@ static char *find_helper(void)
     return NULL;
 }
 
-lob_status lob_hdf5_ask(lob_sandbox *box, const lob_hdf5_request *request,
-                        const void *const texts[5], int file, const char *path, lob_error *error)
+lob_status lob_hdf5_ask(lob_sandbox *box, lob_hdf5_request *request,
+                        const lob_output_part texts[LOB_HDF5_TEXTS], int file, const char *path,
+                        lob_error *error)
 {
-    const int64_t bytes[] = {request->path, request->inside, request->beside, request->carried,
-                             request->nifti};
+    for (int i = 0; i < LOB_HDF5_TEXTS; i++)
+        request->bytes[i] = texts[i].bytes ? (int64_t)texts[i].size : -1;
     char *const program = find_helper();
     if (!program)
         return lob_fail_file(error, LOB_EINTERNAL, path,
@@ -63,8 +64,8 @@ lob_status lob_hdf5_ask(lob_sandbox *box, const lob_hdf5_request *request,
     bool ok = lob_sandbox_receive(box, &ready, sizeof ready, START_S);
     const bool alike = ok ? ready == LOB_HDF5_READY : !box->garbled;
     ok = ok && alike && lob_sandbox_send(box, request, sizeof *request);
-    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
-        ok = ok && (bytes[i] <= 0 || lob_sandbox_send(box, texts[i], (size_t)bytes[i]));
+    for (int i = 0; i < LOB_HDF5_TEXTS; i++)
+        ok = ok && (!texts[i].bytes || lob_sandbox_send(box, texts[i].bytes, texts[i].size));
     if (ok) return LOB_OK;
     const lob_sandbox_end end = lob_sandbox_finish(box, NULL);
     if (end == LOB_SANDBOX_OTHER || !alike)

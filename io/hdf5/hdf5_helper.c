@@ -18,33 +18,27 @@ enum {
 typedef struct {
     lob_hdf5_request request;
     lob_location where;
-    char *beside, *carried;
-    unsigned char *nifti;
+    char *text[LOB_HDF5_TEXTS];
     hid_t file;
     int64_t file_bytes;
 } task;
 
-static void *receive_text(int64_t n)
-{
-    if (n < 0) return NULL;
-    char *const text = malloc((size_t)n + 1);
-    if (!text) lob_inside_give_up();
-    lob_inside_receive(text, (size_t)n);
-    text[n] = '\0';
-    return text;
-}
-
 static void receive_task(task *t)
 {
     lob_inside_receive(&t->request, sizeof t->request);
-    t->where.path = receive_text(t->request.path);
-    t->where.inside = receive_text(t->request.inside);
+    for (int i = 0; i < LOB_HDF5_TEXTS; i++) {
+        const int64_t n = t->request.bytes[i];
+        if (n < 0) continue;
+        t->text[i] = malloc((size_t)n + 1);
+        if (!t->text[i]) lob_inside_give_up();
+        lob_inside_receive(t->text[i], (size_t)n);
+        t->text[i][n] = '\0';
+    }
     /* The path is the file's, with what is inside after a colon. */
-    const size_t inside = t->where.inside ? strlen(t->where.inside) + 1 : 0;
-    t->where.file = t->where.path ? strndup(t->where.path, strlen(t->where.path) - inside) : NULL;
-    t->beside = receive_text(t->request.beside);
-    t->carried = receive_text(t->request.carried);
-    t->nifti = receive_text(t->request.nifti);
+    const char *const path = t->text[LOB_HDF5_WHERE], *const inside = t->text[LOB_HDF5_INSIDE];
+    const size_t rest = inside ? strlen(inside) + 1 : 0;
+    t->where = (lob_location){.path = path, .inside = inside};
+    t->where.file = path ? strndup(path, strlen(path) - rest) : NULL;
 }
 
 /*
@@ -103,8 +97,9 @@ static void read_volume(const task *t)
     lob_hdf5_view view;
     char *header = NULL;
     unsigned char *nifti = NULL;
-    const lob_hdf5_reading in = {t->file,        &t->where,       t->file_bytes, t->beside,
-                                 options->frame, options->spaced, &reply.info,   &reply.error};
+    const lob_hdf5_reading in = {
+        t->file,        &t->where,       t->file_bytes, t->text[LOB_HDF5_XML],
+        options->frame, options->spaced, &reply.info,   &reply.error};
     if (in.file < 0)
         lob_fail_file(&reply.error, LOB_EDATA, t->where.path,
                       "damaged HDF5 file: the HDF5 library cannot open it");
@@ -155,7 +150,8 @@ int main(int argc, char **argv)
         list_sets(&t);
         break;
     case LOB_HDF5_WRITE:
-        lob_hdf5_save(&t.request.target, t.carried, t.nifti, t.request.nifti);
+        lob_hdf5_save(&t.request.target, t.text[LOB_HDF5_CARRIED],
+                      (unsigned char *)t.text[LOB_HDF5_NIFTI], t.request.bytes[LOB_HDF5_NIFTI]);
     }
     lob_inside_end();
 }

@@ -11,6 +11,7 @@
 #include "volumes/volume.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
     LOB_HDF5_SIDES = 5,             /* of a file that is written: t, z, y, x, c */
@@ -21,6 +22,17 @@ enum {
 };
 
 typedef enum { LOB_HDF5_READ, LOB_HDF5_LIST, LOB_HDF5_WRITE } lob_hdf5_task;
+
+/* What follows a request: path and inside of lob_location, the text of FILE.xml, the header text
+ * that came with an HDF5 input, a NIfTI header with its extensions. */
+enum {
+    LOB_HDF5_WHERE,
+    LOB_HDF5_INSIDE,
+    LOB_HDF5_XML,
+    LOB_HDF5_CARRIED,
+    LOB_HDF5_NIFTI,
+    LOB_HDF5_TEXTS
+};
 
 /* A volume that is to be written: all but its voxels. */
 typedef struct {
@@ -40,11 +52,7 @@ typedef struct {
     lob_hdf5_task task;
     lob_read_options options; /* of which the helper follows no pointer */
     lob_hdf5_target target;
-    /* Bytes of each, -1: there is none. */
-    int64_t path, inside; /* of lob_location */
-    int64_t beside;       /* the text of FILE.xml */
-    int64_t carried;      /* the header text that came with an HDF5 input */
-    int64_t nifti;        /* a NIfTI header with its extensions */
+    int64_t bytes[LOB_HDF5_TEXTS]; /* of each; -1: there is none */
 } lob_hdf5_request;
 
 /* LOB_HDF5_READ: what the helper finds out. The texts follow, then the voxels, in the order of
@@ -112,12 +120,19 @@ void lob_hdf5_fields(const lob_header *header, lob_field_fn *field, void *user);
 struct lob_sandbox;
 
 /*
- * Start the helper on a request, whose texts follow it; texts[i] has as many bytes as the i-th of
- * its lengths. The file, of which the helper sees nothing else, is its descriptor
- * LOB_SANDBOX_FILE. Returns LOB_OK, or LOB_EINTERNAL or LOB_ENOMEM where there is no helper.
+ * Start the helper on a request, whose texts follow it; their lengths are filled in here. The file,
+ * of which the helper sees nothing else, is its descriptor LOB_SANDBOX_FILE. Returns LOB_OK, or
+ * LOB_EINTERNAL or LOB_ENOMEM where there is no helper.
  */
-lob_status lob_hdf5_ask(struct lob_sandbox *box, const lob_hdf5_request *request,
-                        const void *const texts[5], int file, const char *path, lob_error *error);
+lob_status lob_hdf5_ask(struct lob_sandbox *box, lob_hdf5_request *request,
+                        const lob_output_part texts[LOB_HDF5_TEXTS], int file, const char *path,
+                        lob_error *error);
+
+/* A text as one of those; NULL: there is none. */
+static inline lob_output_part lob_hdf5_part(const char *text)
+{
+    return (lob_output_part){text, text ? strlen(text) : 0};
+}
 
 /* hdf5_write.c, over hdf5_pack.c */
 

@@ -68,19 +68,18 @@ static lob_status write_to(const lob_output *output, const lob_volume *volume, c
 {
     const lob_header *const header = &volume->header;
     const bool from_hdf5 = header->format == lob_format_hdf5.name && header->bytes;
-    lob_hdf5_request request = {.task = LOB_HDF5_WRITE, .inside = -1, .beside = -1, .nifti = -1};
+    lob_hdf5_request request = {.task = LOB_HDF5_WRITE};
     lob_hdf5_plan(&request.target, volume, options);
     size_t nifti_bytes = 0;
     unsigned char *const nifti = make_nifti(&nifti_bytes, &request.target, volume, options);
     frame_times(&request.target, volume, nifti);
-    request.path = (int64_t)strlen(path);
-    request.carried = from_hdf5 ? (int64_t)header->size : -1;
-    if (nifti) request.nifti = (int64_t)nifti_bytes;
-
+    const lob_output_part texts[LOB_HDF5_TEXTS] = {
+        [LOB_HDF5_WHERE] = lob_hdf5_part(path),
+        [LOB_HDF5_CARRIED] = {from_hdf5 ? header->bytes : NULL, header->size},
+        [LOB_HDF5_NIFTI] = {nifti,                            nifti_bytes },
+    };
     lob_sandbox box;
-    lob_status st =
-        lob_hdf5_ask(&box, &request, (const void *const[5]){path, NULL, NULL, header->bytes, nifti},
-                     output->fd, path, error);
+    lob_status st = lob_hdf5_ask(&box, &request, texts, output->fd, path, error);
     free(nifti);
     if (st != LOB_OK) return st;
     if (!lob_hdf5_pack(&box, &request.target, volume, options)) {
