@@ -70,8 +70,9 @@ static lob_status put(reader *r, int32_t label, const char *name, const lob_rgba
 }
 
 /* 5 liver 221 130 101 255: 3D Slicer, whose blanks are '_', and FreeSurfer. */
-static lob_status take_table_row(reader *r, const lob_fields *fields, bool slicer)
+static lob_status take_table_row(reader *r, const lob_fields *fields)
 {
+    const bool slicer = r->kind == SLICER_TABLE;
     int32_t label, alpha;
     lob_rgba colour;
     if (!lob_field_whole(&label, fields, 0, 0, INT32_MAX))
@@ -180,6 +181,11 @@ static lob_status take_bids_row(reader *r, const lob_fields *fields)
     return put(r, label, lob_fields_text(fields, r->column[1]), coloured ? &colour : NULL, NULL);
 }
 
+static lob_status (*const take_row[KINDS])(reader *r, const lob_fields *fields) = {
+    [SLICER_TABLE] = take_table_row, [SLICER_CSV] = take_csv_row, [ITK_SNAP] = take_snap_row,
+    [FREESURFER] = take_table_row,   [BIDS] = take_bids_row,
+};
+
 static lob_status take_line(reader *r, char *line)
 {
     lob_fields fields;
@@ -194,21 +200,7 @@ static lob_status take_line(reader *r, char *line)
         if (lob_fields_column(&fields, slicer_columns[0]) >= 0) r->kind = SLICER_CSV;
         return take_header(r, &fields, r->kind == SLICER_CSV);
     }
-    switch (r->kind) {
-    case SLICER_TABLE:
-        return take_table_row(r, &fields, true);
-    case FREESURFER:
-        return take_table_row(r, &fields, false);
-    case ITK_SNAP:
-        return take_snap_row(r, &fields);
-    case SLICER_CSV:
-        return take_csv_row(r, &fields);
-    case BIDS:
-        return take_bids_row(r, &fields);
-    case KINDS:
-        break;
-    }
-    return LOB_OK;
+    return take_row[r->kind](r, &fields);
 }
 
 /* Kinds that share the suffix .txt, by a word of the comments that come first. */
@@ -313,35 +305,28 @@ static void print_codes(FILE *f, const char *terminology)
     }
 }
 
+/* First lines; NULL: the names of the columns. */
+static const char *const heads[KINDS] = {
+    [SLICER_TABLE] = "# Color table file, label numbers, names, R G B A\n",
+    [FREESURFER] = "#No. Label Name: R G B A\n",
+    [ITK_SNAP] = "################################################\n"
+                 "# ITK-SnAP Label Description File\n"
+                 "# IDX   -R-  -G-  -B-  -A-   VIS MSH  LABEL\n"
+                 "################################################\n"
+                 "    0     0    0    0        0  0  0    \"Clear Label\"\n",
+    [BIDS] = "index\tname\tcolor\n",
+};
+
 static void print_head(FILE *f, kind what)
 {
-    switch (what) {
-    case SLICER_TABLE:
-        fprintf(f, "# Color table file, label numbers, names, R G B A\n");
-        return;
-    case FREESURFER:
-        fprintf(f, "#No. Label Name: R G B A\n");
-        return;
-    case ITK_SNAP:
-        fprintf(f, "################################################\n"
-                   "# ITK-SnAP Label Description File\n"
-                   "# IDX   -R-  -G-  -B-  -A-   VIS MSH  LABEL\n"
-                   "################################################\n"
-                   "    0     0    0    0        0  0  0    \"Clear Label\"\n");
-        return;
-    case BIDS:
-        fprintf(f, "index\tname\tcolor\n");
-        return;
-    case SLICER_CSV:
-        for (int i = 0; i < SLICER_COLUMNS; i++)
-            fprintf(f, "%s%s", i ? "," : "", slicer_columns[i]);
-        for (int i = 0; i < GROUPS * PARTS; i++)
-            fprintf(f, ",%s_%s", code_groups[i / PARTS], code_parts[i % PARTS]);
-        fprintf(f, "\n");
-        return;
-    case KINDS:
+    if (heads[what]) {
+        fputs(heads[what], f);
         return;
     }
+    for (int i = 0; i < SLICER_COLUMNS; i++) fprintf(f, "%s%s", i ? "," : "", slicer_columns[i]);
+    for (int i = 0; i < GROUPS * PARTS; i++)
+        fprintf(f, ",%s_%s", code_groups[i / PARTS], code_parts[i % PARTS]);
+    fprintf(f, "\n");
 }
 
 static void print_row(FILE *f, kind what, const lob_label_name *n)
