@@ -3,6 +3,7 @@
 #include "io/dicom/dicom_run.h"
 #include "io/dicom/outside_program.h"
 #include "io/dicom/seg_codes.h"
+#include "io/folder.h"
 #include "io/format.h"
 #include "io/platform.h"
 #include "volumes/labels.h"
@@ -47,14 +48,15 @@ static lob_status take_file(conversion *c, const char *name)
 /* ---- scans ---- */
 
 /* The volume that was asked for, of those that came. */
-static lob_status take_volume(conversion *c, char **names, int count)
+static lob_status take_volume(conversion *c, char **names, int64_t count)
 {
     if (count == 0) return LOB_FAIL(c, LOB_EDATA, "dcm2niix makes no volume of it");
     if (c->volume > count)
-        return LOB_FAIL(c, LOB_EDATA, "makes %d volumes, and no number %d", count, c->volume);
+        return LOB_FAIL(c, LOB_EDATA, "makes %lld volumes, and no number %d", (long long)count,
+                        c->volume);
     if (count > 1 && c->volume == 0) {
         lob_fail_file_hint(c->error, LOB_EDATA, LOB_HINT_CHOOSE_VOLUME, c->path,
-                           "series %s makes %d volumes: ", c->series->uid, count);
+                           "series %s makes %lld volumes: ", c->series->uid, (long long)count);
         for (int i = 0; i < count && i < 12; i++)
             lob_error_add(c->error, "%s%d %.*s", i ? ", " : "", i + 1,
                           (int)(strlen(names[i]) - sizeof ".nii" + 1), names[i]);
@@ -82,11 +84,12 @@ static lob_status convert_scan(conversion *c)
             "its slices do not lie at equal distances; where none is missing, resample them with "
             "`dcm2niix FOLDER` and name the file that ends in _Eq_1");
     LOB_TRY(st);
-    int count;
-    char **const names = lob_dicom_found(&count, c->made, ".nii");
-    const lob_status taken =
-        names ? take_volume(c, names, count) : LOB_FAIL(c, LOB_ENOMEM, "no memory");
-    free(names);
+    char **names;
+    int64_t count;
+    const lob_status taken = lob_dicom_found(&names, &count, c->made, ".nii")
+                                 ? take_volume(c, names, count)
+                                 : LOB_FAIL(c, LOB_ENOMEM, "no memory");
+    lob_folder_paths_free(names, count);
     return taken;
 }
 
@@ -131,7 +134,7 @@ static lob_status take_part(conversion *c, lob_volume *whole, const char *name)
 }
 
 /* Segments that overlap come in several files, each of some that do not. */
-static lob_status join_parts(conversion *c, char **names, int count)
+static lob_status join_parts(conversion *c, char **names, int64_t count)
 {
     lob_volume whole = lob_volume_empty();
     lob_write_options how = lob_write_defaults();
@@ -144,7 +147,7 @@ static lob_status join_parts(conversion *c, char **names, int count)
     return st;
 }
 
-static lob_status take_labels(conversion *c, char **names, int count)
+static lob_status take_labels(conversion *c, char **names, int64_t count)
 {
     if (count == 0) return LOB_FAIL(c, LOB_EDATA, "segimage2itkimage makes no labels of it");
     if (count > 1) return join_parts(c, names, count);
@@ -162,10 +165,12 @@ static lob_status convert_segmentation(conversion *c)
                   "--outputType", "nrrd"}
     };
     LOB_TRY(run(c, &of));
-    int count;
-    char **const names = lob_dicom_found(&count, c->made, ".nrrd");
-    lob_status st = names ? take_labels(c, names, count) : LOB_FAIL(c, LOB_ENOMEM, "no memory");
-    free(names);
+    char **names;
+    int64_t count;
+    lob_status st = lob_dicom_found(&names, &count, c->made, ".nrrd")
+                        ? take_labels(c, names, count)
+                        : LOB_FAIL(c, LOB_ENOMEM, "no memory");
+    lob_folder_paths_free(names, count);
     if (st == LOB_OK) st = lob_seg_names_read(&c->out->names, c->made, c->path, c->error);
     return st;
 }

@@ -2,9 +2,9 @@
 #include "io/dicom/dicom_run.h"
 
 #include "io/dicom/outside_program.h"
+#include "io/folder.h"
 #include "io/format.h"
 #include "io/platform.h"
-#include "volumes/lists.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ lob_status lob_dicom_run_it(char *text, const lob_dicom_run *run, lob_error *err
         lob_program_run(end, &program);
         if (end->fate != LOB_PROGRAM_DONE || end->exit_code != 0)
             st = tell_failure(run, end, error);
-        memcpy(text, end->text, sizeof end->text);
+        if (text) memcpy(text, end->text, sizeof end->text);
     } else {
         st = lob_fail_file(error, LOB_ENOMEM, run->path, "no memory");
     }
@@ -125,21 +125,15 @@ lob_status lob_dicom_run_it(char *text, const lob_dicom_run *run, lob_error *err
     return st;
 }
 
-char **lob_dicom_found(int *count, const char *folder, const char *suffix)
+bool lob_dicom_found(char ***names, int64_t *count, const char *folder, const char *suffix)
 {
-    enum { MOST = 1000, NAME = 256 };
-    char **const names = malloc(MOST * (sizeof *names + NAME));
-    char *const room = names ? (char *)(names + MOST) : NULL;
-    lob_entries *const all = names ? lob_entries_open(folder) : NULL;
-    const char *entry;
-    *count = 0;
-    while (all && *count < MOST && (entry = lob_entries_next(all))) {
-        if (!lob_has_suffix(entry, suffix)) continue;
-        names[*count] = room + (size_t)*count * NAME;
-        snprintf(names[*count], NAME, "%s", entry);
-        (*count)++;
-    }
-    lob_entries_close(all);
-    if (names) qsort(names, (size_t)*count, sizeof *names, lob_by_text);
-    return names;
+    int64_t all, kept = 0;
+    const bool whole = lob_folder_names(names, &all, folder);
+    for (int64_t i = 0; i < all; i++)
+        if (lob_has_suffix((*names)[i], suffix))
+            (*names)[kept++] = (*names)[i];
+        else
+            free((*names)[i]);
+    *count = kept;
+    return whole;
 }

@@ -33,14 +33,15 @@ char *lob_dicom_links(const lob_scratch *scratch, const lob_dicom_series *series
 /*
  * Run a program to its end.
  *
- *   text  out  of LOB_PROGRAM_TEXT bytes: the last of what it printed
+ *   text  out  of LOB_PROGRAM_TEXT bytes: the last of what it printed; may be NULL
  *
  * Returns LOB_OK, LOB_EDATA (there is no such program; or it failed, with its own words),
  * LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_dicom_run_it(char *text, const lob_dicom_run *run, lob_error *error);
 
-/* The names of what lies in a folder and ends in a suffix, in their order; malloc'ed as a whole. */
-char **lob_dicom_found(int *count, const char *folder, const char *suffix);
+/* The names of what lies in a folder and ends in a suffix, in their order, for
+ * lob_folder_paths_free; false: no memory for all. */
+bool lob_dicom_found(char ***names, int64_t *count, const char *folder, const char *suffix);
 
 #endif

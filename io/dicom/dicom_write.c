@@ -1,7 +1,6 @@
 /* Labels as a DICOM SEG, by dcmqi's itkimage2segimage. */
 #include "io/dicom/dicom.h"
 #include "io/dicom/dicom_run.h"
-#include "io/dicom/outside_program.h"
 #include "io/dicom/seg_codes.h"
 #include "io/file.h"
 #include "io/format.h"
@@ -110,22 +109,17 @@ static lob_status put_inputs(seg *g)
 
 static lob_status run(seg *g, const lob_dicom_series *series)
 {
-    static const lob_dicom_run of = {
+    const lob_dicom_run of = {
         .program = &lob_itkimage2segimage,
         .words = {"--inputImageList", "labels.nrrd", "--inputDICOMDirectory", "../in",
-                  "--inputMetadata", "about.json", "--outputDICOM", "seg.dcm"}
+                  "--inputMetadata", "about.json", "--outputDICOM", "seg.dcm"},
+        .folder = g->made,
+        .bytes = series->file_bytes + lob_voxels(&g->labels) * g->set.count / 8,
+        .stop = g->options->stop,
+        .user = g->options->user,
+        .path = g->path
     };
-    lob_dicom_run one = of;
-    char *const text = malloc(LOB_PROGRAM_TEXT);
-    if (!text) return no_memory(g);
-    one.folder = g->made;
-    one.bytes = series->file_bytes + lob_voxels(&g->labels) * g->set.count / 8;
-    one.stop = g->options->stop;
-    one.user = g->options->user;
-    one.path = g->path;
-    const lob_status st = lob_dicom_run_it(text, &one, g->error);
-    free(text);
-    return st;
+    return lob_dicom_run_it(NULL, &of, g->error);
 }
 
 static lob_status take_output(seg *g)
