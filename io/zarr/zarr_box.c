@@ -36,6 +36,16 @@ typedef struct {
     lob_error *error;
 } hand;
 
+/* Which place is the nth of so many along each axis, from the first on? */
+static void find_nth(int64_t at[LOB_ZARR_DIMS], const int64_t first[LOB_ZARR_DIMS],
+                     const int64_t count[LOB_ZARR_DIMS], int64_t nth)
+{
+    for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
+        at[d] = first[d] + nth % count[d];
+        nth /= count[d];
+    }
+}
+
 /* The name of the file that holds these places, below the array's folder: "c/0/0/0". */
 static void name_file(char name[NAME], const lob_zarr_array *array,
                       const int64_t file[LOB_ZARR_DIMS])
@@ -191,15 +201,6 @@ static void release(hand *h)
     free(h->piece);
 }
 
-/* Which piece is the box's nth? */
-static void find_piece(int64_t at[LOB_ZARR_DIMS], const reading *r, int64_t nth)
-{
-    for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
-        at[d] = r->first[d] + nth % r->pieces[d];
-        nth /= r->pieces[d];
-    }
-}
-
 /* To read a box, or to look which of its pieces are there. */
 static reading begin(const lob_zarr_array *array, const char *folder,
                      const int64_t from[LOB_ZARR_DIMS], const int64_t size[LOB_ZARR_DIMS],
@@ -231,15 +232,16 @@ static void find_stored(range *found, const hand *h)
 {
     const reading *const r = h->r;
     const int64_t count = r->index_bytes ? lob_zarr_places(r->in_file) : 1;
+    int64_t first[LOB_ZARR_DIMS];
+    for (int d = 0; d < LOB_ZARR_DIMS; d++) first[d] = h->file[d] * r->in_file[d];
     for (int64_t i = 0; i < count; i++) {
-        int64_t left = i;
+        int64_t at[LOB_ZARR_DIMS];
         if (r->index_bytes && lob_little_number(h->index + i * LOB_ZARR_ENTRY, 8) == UINT64_MAX)
             continue;
-        for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
-            const int64_t at = h->file[d] * r->in_file[d] + left % r->in_file[d];
-            left /= r->in_file[d];
-            if (at < found->low[d]) found->low[d] = at;
-            if (at > found->high[d]) found->high[d] = at;
+        find_nth(at, first, r->in_file, i);
+        for (int d = 0; d < LOB_ZARR_DIMS; d++) {
+            if (at[d] < found->low[d]) found->low[d] = at[d];
+            if (at[d] > found->high[d]) found->high[d] = at[d];
         }
     }
 }
@@ -250,21 +252,19 @@ lob_status lob_zarr_narrow(int64_t from[LOB_ZARR_DIMS], int64_t size[LOB_ZARR_DI
 {
     const reading r = begin(array, folder, from, size, path);
     hand h = {.r = &r, .file = {-1}, .fd = -1, .error = error};
-    int64_t files[LOB_ZARR_DIMS];
+    int64_t first[LOB_ZARR_DIMS], files[LOB_ZARR_DIMS];
     range found;
     lob_status st = LOB_OK;
     if (!lob_all_zero(array->fill, r.word)) return LOB_OK;
     for (int d = 0; d < LOB_ZARR_DIMS; d++) {
-        files[d] = (r.first[d] + r.pieces[d] - 1) / r.in_file[d] - r.first[d] / r.in_file[d] + 1;
+        first[d] = r.first[d] / r.in_file[d];
+        files[d] = (r.first[d] + r.pieces[d] - 1) / r.in_file[d] - first[d] + 1;
         found.low[d] = INT64_MAX;
         found.high[d] = -1;
     }
     for (int64_t i = 0; st == LOB_OK && i < lob_zarr_places(files); i++) {
-        int64_t file[LOB_ZARR_DIMS], left = i;
-        for (int d = LOB_ZARR_DIMS - 1; d >= 0; d--) {
-            file[d] = r.first[d] / r.in_file[d] + left % files[d];
-            left /= files[d];
-        }
+        int64_t file[LOB_ZARR_DIMS];
+        find_nth(file, first, files, i);
         const bool stops = options->stop && options->stop(options->user) != 0;
         st = stops ? lob_fail(error, LOB_ECANCEL, "cancelled") : open_file(&h, file);
         if (st == LOB_OK && h.fd >= 0) find_stored(&found, &h);
@@ -301,7 +301,7 @@ lob_status lob_zarr_read_box(void *out, const lob_zarr_array *array, const char 
 #pragma omp atomic read
             first_failed = failed;
             if (i > first_failed) continue;
-            find_piece(at, &r, i);
+            find_nth(at, r.first, r.pieces, i);
             const lob_status here = read_piece(&h, &piece, at);
             if (here == LOB_OK) {
                 if (piece || !lob_all_zero(array->fill, r.word)) place(&r, piece, at);
