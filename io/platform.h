@@ -65,7 +65,11 @@ static inline bool lob_is_folder(const char *path)
 }
 
 /* Does it lead to anything? */
-bool lob_is_there(const char *path);
+static inline bool lob_is_there(const char *path)
+{
+    lob_about about;
+    return lob_about_path(&about, path);
+}
 
 /* May files be made in this folder? */
 bool lob_can_make_files_in(const char *folder);

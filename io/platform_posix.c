@@ -126,11 +126,6 @@ bool lob_about_open(lob_about *about, int fd)
     return take_stat(about, fstat(fd, &is), &is);
 }
 
-bool lob_is_there(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 bool lob_can_make_files_in(const char *folder)
 {
     return access(folder, W_OK | X_OK) == 0;

@@ -121,13 +121,13 @@ void lob_path_take(char *path)
         if (*path == '\\') *path = '/';
 }
 
-/* A handle on what a path leads to, or on the link itself, for asking about it. */
-static HANDLE look(const char *path, bool follow)
+/* A handle on what a path leads to, or on the link itself, for asking about it, or with a right. */
+static HANDLE look(const char *path, DWORD right, bool follow)
 {
     wchar_t *const name = wide(path);
     if (!name) return INVALID_HANDLE_VALUE;
     const HANDLE h = CreateFileW(
-        name, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+        name, right, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
         FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT), NULL);
     if (h == INVALID_HANDLE_VALUE) fail();
     free(name);
@@ -147,7 +147,7 @@ static wchar_t *name_of_open(HANDLE h)
 
 char *lob_real_path(const char *path)
 {
-    const HANDLE h = look(path, true);
+    const HANDLE h = look(path, 0, true);
     if (h == INVALID_HANDLE_VALUE) return NULL;
     wchar_t *const name = name_of_open(h);
     char *const real = name ? narrow(name) : NULL;
@@ -210,7 +210,7 @@ static bool about_handle(lob_about *about, HANDLE h)
 
 static bool about_name(lob_about *about, const char *path, bool follow)
 {
-    const HANDLE h = look(path, follow);
+    const HANDLE h = look(path, 0, follow);
     if (h == INVALID_HANDLE_VALUE) return false;
     const bool known = about_handle(about, h);
     CloseHandle(h);
@@ -232,22 +232,10 @@ bool lob_about_open(lob_about *about, int fd)
     return about_handle(about, (HANDLE)_get_osfhandle(fd));
 }
 
-bool lob_is_there(const char *path)
-{
-    lob_about about;
-    return lob_about_path(&about, path);
-}
-
 /* A folder's read-only mark means nothing, and its list of rights is asked by opening it. */
 bool lob_can_make_files_in(const char *folder)
 {
-    wchar_t *const name = wide(folder);
-    if (!name) return false;
-    const HANDLE h =
-        CreateFileW(name, FILE_ADD_FILE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                    NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
-    if (h == INVALID_HANDLE_VALUE) fail();
-    free(name);
+    const HANDLE h = look(folder, FILE_ADD_FILE, true);
     if (h == INVALID_HANDLE_VALUE) return false;
     CloseHandle(h);
     return true;
