@@ -86,12 +86,9 @@ SPECIALISED uint32_t node_at(const bit_row *row, int64_t w, uint64_t starts, uin
     return row->first + (row->piece ? row->piece[run] : run);
 }
 
-/* A new run has not been united with any other yet. */
-typedef enum { ANY_RUN, NEW_RUN } run_state;
-
 /* For every bit x of word w unite the runs of a[x] and b[x + dx]. */
 SPECIALISED void unite_bits(const union_find *u, const bit_row *a, const bit_row *b, int64_t w,
-                            uint64_t bits, int dx, bool stored, run_state state)
+                            uint64_t bits, int dx, bool stored)
 {
     if (!bits) return;
     const uint64_t starts = starts_at(a, w, stored);
@@ -106,9 +103,7 @@ SPECIALISED void unite_bits(const union_find *u, const bit_row *a, const bit_row
         } else {
             n = node_at(b, w, others, until);
         }
-        if (state == NEW_RUN)
-            u->parent[m] = u->parent[n];
-        else if (u->seam)
+        if (u->seam)
             unite_shared(u->parent, m, n);
         else
             lob_unite(u->parent, m, n);
@@ -117,27 +112,6 @@ SPECIALISED void unite_bits(const union_find *u, const bit_row *a, const bit_row
 
 /* Neighbours across faces: 6 and 4; across edges too: 18; across corners too: 26 and 8. */
 typedef enum { FACES, EDGES, CORNERS } connectivity;
-
-/*
- * Of the pairs at the same x, unite the first of each run that starts in this word, and take it out
- * of same. Such a run is new and takes the other's parent without a search. Most pairs are of this
- * kind.
- */
-SPECIALISED void join_new_runs(const union_find *u, const bit_row *a, const bit_row row[4],
-                               int64_t w, neighbour_bits in, uint64_t same[4], bool stored)
-{
-    const uint64_t through = in.same & in.back, earlier = through & ~(through + 1);
-    if (u->seam) return;
-    uint64_t first = (same[0] | same[1]) & ~earlier;
-    /* Adding carries each run's first pair through the rest of the run. */
-    const uint64_t after = first << 1 & through;
-    first &= ~((((after + through) ^ through) & through) | after);
-    const uint64_t below = same[1] & first, beside = first ^ below;
-    unite_bits(u, a, &row[1], w, below, 0, stored, NEW_RUN);
-    unite_bits(u, a, &row[0], w, beside, 0, stored, NEW_RUN);
-    same[1] ^= below;
-    same[0] ^= beside;
-}
 
 /*
  * Join word w of row a to the four rows before it, for the rules any and equal. Under these rules
@@ -190,12 +164,11 @@ SPECIALISED void join_word(const union_find *u, const bit_row *a, const bit_row 
         back[3] &= ~back1;
         ahead[3] &= ~ahead1;
     }
-    join_new_runs(u, a, row, w, in, same, stored);
     for (int i = 0; i < (near == FACES ? 2 : 4); i++) {
-        unite_bits(u, a, &row[i], w, same[i], 0, stored, ANY_RUN);
+        unite_bits(u, a, &row[i], w, same[i], 0, stored);
         if (near == FACES || (near == EDGES && i >= 2)) continue;
-        unite_bits(u, a, &row[i], w, back[i], -1, stored, ANY_RUN);
-        unite_bits(u, a, &row[i], w, ahead[i], 1, stored, ANY_RUN);
+        unite_bits(u, a, &row[i], w, back[i], -1, stored);
+        unite_bits(u, a, &row[i], w, ahead[i], 1, stored);
     }
 }
 
@@ -299,11 +272,10 @@ SPECIALISED void join_within(const union_find *u, const bit_row *a, const bit_ro
             const neighbour_bits starts = bits_around(row[i].starts, w, words);
             /* b[x] is joined with b[x - 1]; with b[x + 1]. */
             const uint64_t b = ~starts.same, b_next = ~starts.ahead;
-            unite_bits(u, a, &row[i], w, r.same & ~(same.back & in.same & b), 0, true, ANY_RUN);
-            unite_bits(u, a, &row[i], w, r.back & ~(r.same & b) & ~(same.back & in.same), -1, true,
-                       ANY_RUN);
+            unite_bits(u, a, &row[i], w, r.same & ~(same.back & in.same & b), 0, true);
+            unite_bits(u, a, &row[i], w, r.back & ~(r.same & b) & ~(same.back & in.same), -1, true);
             unite_bits(u, a, &row[i], w, r.ahead & ~(r.same & b_next) & ~(same.ahead & in.ahead), 1,
-                       true, ANY_RUN);
+                       true);
         }
     }
 }
