@@ -7,7 +7,6 @@
  *   connect/               from clusters to connected supervoxels
  */
 #include "kernels/arrays.h"
-#include "kernels/supervoxels/assign/assign_levels.h"
 #include "kernels/supervoxels/assign/assign_rows.h"
 #include "kernels/supervoxels/connect/fragments.h"
 #include "kernels/supervoxels/supervoxels_slabs.h"
@@ -73,14 +72,6 @@ static void mark_data(call *c, const lob_data *data, const lob_view *view)
             lob_levels_data_row(is_data, data, view, x, row % d.ny, row / d.ny, n);
             for (int64_t i = 0; i < n; i++) c->labels[row * d.nx + x + i] = is_data[i];
         }
-}
-
-/* lob_level_rows: the levels of a row. Voxels with a label are data. */
-static void row_levels(const void *user, uint16_t *out, int64_t row)
-{
-    const call *c = user;
-    const int64_t nx = c->in->image->dims.nx, at = row * nx;
-    lob_assign_levels(out, nx, &c->plan, c->in->image, c->labels + at, at, nx);
 }
 
 /* ---- memory ---- */
@@ -237,8 +228,6 @@ static void free_clusters(call *c)
 
 /* ---- passes over the volume ---- */
 
-typedef enum { START, ADD, LABEL } pass;
-
 /* The calling thread reports its part of the pass, as if that were all of it. */
 static void report_progress(call *c, double part)
 {
@@ -248,17 +237,7 @@ static void report_progress(call *c, double part)
         atomic_store_explicit(&c->stop, 1, memory_order_relaxed);
 }
 
-static void pass_over_rows(call *c, const slab *s, pass what, int32_t y, int32_t ny, int32_t z)
-{
-    if (what == START)
-        lob_assign_rows_start(s->rows, &s->part, y, ny, z);
-    else if (what == ADD)
-        lob_assign_rows_add(s->rows, &s->part, y, ny, z);
-    else
-        lob_assign_rows_label(s->rows, c->labels, y, ny, z);
-}
-
-static void pass_over_slab(call *c, const slab *s, pass what)
+static void pass_over_slab(call *c, const slab *s, lob_assign_pass what)
 {
     const lob_supervoxels_rule *rule = &c->plan.rule;
     const bool along_z = c->axis == 2;
@@ -266,7 +245,7 @@ static void pass_over_slab(call *c, const slab *s, pass what)
     const int32_t max_rows = lob_assign_max_rows(rule);
     const int32_t step = along_z ? 1 : max_rows, other_step = along_z ? max_rows : 1;
     const int64_t cells = block_cells(c, &s->part.block);
-    if (what != LABEL) {
+    if (what != LOB_ASSIGN_LABEL) {
         memset(s->part.sums, 0, (size_t)(cells * lob_cluster_sums(rule)) * sizeof *s->part.sums);
         if (s->part.largest) memset(s->part.largest, 0, (size_t)cells * sizeof(float));
     }
@@ -274,7 +253,8 @@ static void pass_over_slab(call *c, const slab *s, pass what)
         const int32_t n = s->end - i < step ? s->end - i : step;
         for (int32_t k = other; k < other_end; k += other_step) {
             const int32_t m = other_end - k < other_step ? other_end - k : other_step;
-            pass_over_rows(c, s, what, along_z ? k : i, along_z ? m : n, along_z ? i : k);
+            lob_assign_rows_pass(s->rows, what, &s->part, along_z ? k : i, along_z ? m : n,
+                                 along_z ? i : k);
         }
         report_progress(c, (double)(i + n - s->first) / (s->end - s->first));
         if (atomic_load_explicit(&c->stop, memory_order_relaxed)) return;
@@ -282,7 +262,7 @@ static void pass_over_slab(call *c, const slab *s, pass what)
 }
 
 /* LOB_ECANCEL where progress asked to stop. */
-static lob_status pass_over(call *c, pass what)
+static lob_status pass_over(call *c, lob_assign_pass what)
 {
 #pragma omp parallel for schedule(static, 1) num_threads(c->slabs)
     for (int i = 0; i < c->slabs; i++) pass_over_slab(c, &c->slab[i], what);
@@ -398,19 +378,19 @@ static lob_status iterate(call *c, lob_supervoxels_stats *stats, lob_error *erro
     for (int64_t i = 0; i < clusters_of(c); i++)
         memcpy(c->boxes + i * 6, (int32_t[6]){0, 0, 0, -1, -1, -1}, 6 * sizeof *c->boxes);
     c->progress_share = 0.9 / (iterations + 1.0);
-    LOB_TRY(pass_over(c, START));
+    LOB_TRY(pass_over(c, LOB_ASSIGN_START));
     if (rule->method == LOB_LSC) LOB_TRY(find_weights(c, error));
     LOB_TRY(update_clusters(c, true, &changed, error));
 
     stats->iterations = iterations;
     for (int i = 1; i < iterations; i++) {
-        LOB_TRY(pass_over(c, ADD));
+        LOB_TRY(pass_over(c, LOB_ASSIGN_ADD));
         LOB_TRY(update_clusters(c, false, &changed, error));
         if (changed || !c->options->until_still) continue;
         stats->iterations = i;
         break;
     }
-    return pass_over(c, LABEL);
+    return pass_over(c, LOB_ASSIGN_LABEL);
 }
 
 /* The plan, and which voxels are data. */
@@ -462,9 +442,10 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *found,
         .end = (int32_t)end,
         .labels = labels
     };
-    const lob_level_rows rows = {row_levels, &c};
     lob_progress stages = {.context = context, .to = 0.9}; /* when iterations are done */
-    lob_fragments fragments = {.rule = &c.plan.rule,
+    lob_fragments fragments = {.plan = &c.plan,
+                               .rule = &c.plan.rule,
+                               .image = in->image,
                                .labels = labels,
                                .planes = end - first,
                                .team = team,
@@ -482,7 +463,7 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *found,
     if (st == LOB_OK) st = iterate(&c, found, error);
     free_clusters(&c);
     if (st == LOB_OK) st = lob_fragments_number(&fragments, error);
-    if (st == LOB_OK) st = lob_fragments_join(&fragments, &found->supervoxels, &rows, error);
+    if (st == LOB_OK) st = lob_fragments_join(&fragments, &found->supervoxels, error);
     found->fragments = fragments.count;
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;

@@ -503,7 +503,29 @@ INLINE bool next_segment(lob_assign_rows *rows)
     return false;
 }
 
-static void open_rows(lob_assign_rows *rows, int32_t y, int32_t ny, int32_t z)
+LOB_SIMD_CLONES(void, pass_over, (rows, what, to), lob_assign_rows *rows, lob_assign_pass what,
+                const lob_block_sums *to)
+{
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
+    const lob_cell_block all = {0, rule->cells[1], 0, rule->cells[2]};
+    while (next_segment(rows)) {
+        if (what == LOB_ASSIGN_START)
+            load(rows, &to->block, rule->method);
+        else
+            find_nearest(rows, what == LOB_ASSIGN_ADD ? &to->block : &all);
+        for (int32_t r = 0; r < rows->ny; r++) {
+            const int32_t *id = rows->id + r * SEGMENT;
+            int32_t *out = rows->params->labels + index_of(rows, r);
+            if (what != LOB_ASSIGN_LABEL)
+                add_segment(rows, r, to, what == LOB_ASSIGN_ADD && rule->method == LOB_SLICO);
+            else
+                for (int32_t i = 0; i < rows->count; i++) out[i] = out[i] ? id[i] + 1 : 0;
+        }
+    }
+}
+
+void lob_assign_rows_pass(lob_assign_rows *rows, lob_assign_pass what, const lob_block_sums *to,
+                          int32_t y, int32_t ny, int32_t z)
 {
     rows->y = y;
     rows->ny = ny;
@@ -511,50 +533,5 @@ static void open_rows(lob_assign_rows *rows, int32_t y, int32_t ny, int32_t z)
     rows->from = rows->count = 0;
     load_axis(rows->coordinate_y[0], rows->coordinate_y[1], ROWS, ny, y, 1, rows->params->plan);
     load_axis(rows->coordinate_z[0], rows->coordinate_z[1], 1, 1, z, 2, rows->params->plan);
-}
-
-void lob_assign_rows_start(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
-                           int32_t z)
-{
-    open_rows(rows, y, ny, z);
-    while (next_segment(rows)) {
-        load(rows, &to->block, rows->params->plan->rule.method);
-        for (int32_t r = 0; r < ny; r++) add_segment(rows, r, to, false);
-    }
-}
-
-LOB_SIMD_CLONES(void, add_rows, (rows, to), lob_assign_rows *rows, const lob_block_sums *to)
-{
-    while (next_segment(rows)) {
-        find_nearest(rows, &to->block);
-        for (int32_t r = 0; r < rows->ny; r++)
-            add_segment(rows, r, to, rows->params->plan->rule.method == LOB_SLICO);
-    }
-}
-
-LOB_SIMD_CLONES(void, label_rows, (rows, labels), lob_assign_rows *rows, int32_t *labels)
-{
-    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
-    const lob_cell_block all = {0, rule->cells[1], 0, rule->cells[2]};
-    while (next_segment(rows)) {
-        find_nearest(rows, &all);
-        for (int32_t r = 0; r < rows->ny; r++) {
-            const int32_t *id = rows->id + r * SEGMENT;
-            int32_t *out = labels + index_of(rows, r);
-            for (int32_t i = 0; i < rows->count; i++) out[i] = out[i] ? id[i] + 1 : 0;
-        }
-    }
-}
-
-void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
-                         int32_t z)
-{
-    open_rows(rows, y, ny, z);
-    add_rows(rows, to);
-}
-
-void lob_assign_rows_label(lob_assign_rows *rows, int32_t *labels, int32_t y, int32_t ny, int32_t z)
-{
-    open_rows(rows, y, ny, z);
-    label_rows(rows, labels);
+    pass_over(rows, what, to);
 }

@@ -8,11 +8,11 @@
 typedef struct {
     const lob_supervoxels_plan *plan;
     const lob_volume *image;
-    const int32_t *labels; /* the image's dims; not 0 where a voxel is data */
-    const float *centres;  /* clusters times lob_cluster_floats */
-    const int32_t *boxes;  /* clusters times 6 */
-    int32_t z;             /* plane of the volume where image and labels begin, */
-    int32_t layer;         /* and cell along z where centres and boxes do */
+    int32_t *labels;      /* the image's dims; not 0 where a voxel is data */
+    const float *centres; /* clusters times lob_cluster_floats */
+    const int32_t *boxes; /* clusters times 6 */
+    int32_t z;            /* plane of the volume where image and labels begin, */
+    int32_t layer;        /* and cell along z where centres and boxes do */
 } lob_assign_params;
 
 /* The cells of whole rows of cells, y..y+ny-1 in each of z..z+nz-1. They are numbered from 0 within
@@ -30,10 +30,7 @@ typedef struct {
 
 enum { LOB_ASSIGN_ROWS = 4 };
 
-/*
- * The working memory of a thread. All functions take rows y..y+ny-1 of slice z, of which there are
- * 1..lob_assign_max_rows.
- */
+/* The working memory of a thread. */
 typedef struct lob_assign_rows lob_assign_rows;
 
 /* NULL without memory. Free with free. */
@@ -44,20 +41,14 @@ int64_t lob_assign_rows_bytes(const lob_supervoxels_rule *rule);
  */
 int32_t lob_assign_max_rows(const lob_supervoxels_rule *rule);
 
-/* Add rows to the clusters of their cells: iteration 0. */
-void lob_assign_rows_start(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
-                           int32_t z);
+typedef enum {
+    LOB_ASSIGN_START, /* iteration 0: add each voxel to the cluster of its cell */
+    LOB_ASSIGN_ADD,   /* to its nearest; the block has all clusters that may be nearest */
+    LOB_ASSIGN_LABEL  /* write the nearest cluster's number plus 1 over the labels of data */
+} lob_assign_pass;
 
-/* Add each voxel of rows to its nearest cluster. The block has all clusters that may be nearest. */
-void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
-                         int32_t z);
-
-/*
- * Write the nearest cluster's number plus 1 over the data of rows.
- *
- *   labels  in/out  the image's dims; may be those of the params
- */
-void lob_assign_rows_label(lob_assign_rows *rows, int32_t *labels, int32_t y, int32_t ny,
-                           int32_t z);
+/* A pass over rows y..y+ny-1 of slice z, of which there are 1..lob_assign_max_rows. */
+void lob_assign_rows_pass(lob_assign_rows *rows, lob_assign_pass what, const lob_block_sums *to,
+                          int32_t y, int32_t ny, int32_t z);
 
 #endif

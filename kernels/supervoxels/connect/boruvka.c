@@ -6,6 +6,8 @@
  */
 #include "kernels/supervoxels/connect/fragments.h"
 
+#include "kernels/supervoxels/assign/assign_levels.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -110,7 +112,7 @@ static void add_row(const forest *f, const uint16_t *levels, int64_t row)
 }
 
 /* Sizes and sums of all fragments. false: no memory for rows of levels. */
-static bool add_rows(const forest *f, const lob_level_rows *source)
+static bool add_rows(const forest *f)
 {
     const int64_t rows = f->ny * f->nz;
     bool fits = true;
@@ -122,7 +124,8 @@ static bool add_rows(const forest *f, const lob_level_rows *source)
         for (int64_t row = 0; row < rows; row++) {
             if (!levels || lob_progress_stopped(f->stages)) continue;
             if (row % REPORT == 0) lob_progress_report(f->stages, REPORT);
-            source->levels(source->user, levels, row);
+            lob_assign_levels(levels, f->nx, f->all->plan, f->all->image, f->labels + row * f->nx,
+                              row * f->nx, f->nx);
             add_row(f, levels, row);
         }
         free(levels);
@@ -385,20 +388,19 @@ static int64_t number_sets(forest *f)
     return count;
 }
 
-static lob_status join(forest *f, const lob_level_rows *rows, lob_error *error)
+static lob_status join(forest *f, lob_error *error)
 {
     memset(f->has_small, 1, (size_t)(f->ny * f->nz));
     if (f->all->team) LOB_TRY(lob_fragments_beside(f->all, f->beside[0], f->beside[1], error));
     lob_progress_stage(f->stages, f->ny * f->nz, 0.95);
-    if (!add_rows(f, rows)) return LOB_ENOMEM;
+    if (!add_rows(f)) return LOB_ENOMEM;
     if (lob_progress_stopped(f->stages)) return LOB_ECANCEL;
     LOB_TRY(share_sums(f, error));
     for (bool any = true; any;) LOB_TRY(run_phase(f, &any, error));
     return LOB_OK;
 }
 
-lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, const lob_level_rows *rows,
-                              lob_error *error)
+lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, lob_error *error)
 {
     const lob_supervoxels_rule *const rule = all->rule;
     *count = all->count;
@@ -433,7 +435,7 @@ lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, const lo
     if (rank < last) f.beside[1] = malloc(plane);
     if (f.link && f.size_and_low && f.high && f.has_small && (f.beside[0] || rank == 0) &&
         (f.beside[1] || rank == last))
-        st = join(&f, rows, error);
+        st = join(&f, error);
     if (st == LOB_OK) *count = number_sets(&f);
     lob_budget_release(all->budget, bytes);
     free(f.link);

@@ -42,7 +42,9 @@ static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t n
 
 /* What both steps work on. */
 typedef struct {
-    const lob_supervoxels_rule *rule;
+    const lob_supervoxels_plan *plan;
+    const lob_supervoxels_rule *rule; /* of the plan */
+    const lob_volume *image;
     int32_t *labels; /* side[0] * side[1] * planes */
     int64_t planes;  /* of this rank */
     lob_team *team;  /* NULL: one rank has all */
@@ -66,13 +68,6 @@ typedef struct {
  */
 lob_status lob_fragments_number(lob_fragments *f, lob_error *error);
 
-/* The source of levels: writes those of a row (rows count through y, then z), nx of each channel,
- * channel after channel. Called by several threads. */
-typedef struct {
-    void (*levels)(const void *user, uint16_t *out, int64_t row);
-    const void *user;
-} lob_level_rows;
-
 /*
  * Join small fragments with their most similar neighbours, and number the sets in raster order.
  *
@@ -82,8 +77,7 @@ typedef struct {
  * of levels. A team has 8 bytes for each voxel of a plane and what lob_fragments_share takes.
  * Returns LOB_OK, LOB_ENOMEM, LOB_ECANCEL or what the team's functions do.
  */
-lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, const lob_level_rows *rows,
-                              lob_error *error);
+lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, lob_error *error);
 
 /* ---- of a team ---- */
 
