@@ -22,7 +22,7 @@ typedef struct {
     uint8_t *boundary;   /* 1: a boundary voxel */
 } rows;
 
-enum { ROW_CELLS = 5 };
+enum { ROW_CELLS = 5, VOXEL_BYTES = ROW_CELLS * sizeof(uint32_t) + 1 };
 
 /* A call. */
 typedef struct {
@@ -32,36 +32,29 @@ typedef struct {
     lob_budget budget;
     lob_dims dims;
     int64_t voxels, row_count;
-    int axis;        /* slices lie across it and have no faces there; -1: none */
-    int64_t labels;  /* in->label_count + 1 */
-    uint8_t *set;    /* voxels: boundary voxels, or voxels that are measured */
-    uint32_t *cells; /* threads * ROW_CELLS * nx */
-    uint8_t *bytes;  /* threads * nx */
-    rows *thread;    /* threads */
+    int axis;       /* slices lie across it and have no faces there; -1: none */
+    int64_t labels; /* in->label_count + 1 */
+    uint8_t *set;   /* voxels: boundary voxels, or voxels that are measured */
+    rows *thread;   /* threads; what they point to lies behind them */
 } call;
 
 /* ---- rows ---- */
 
-static void free_rows(call *c)
+static int64_t rows_bytes(const call *c)
 {
-    const int64_t nx = c->dims.nx, threads = c->context->threads;
-    lob_budget_free(&c->budget, c->thread, threads, sizeof *c->thread);
-    lob_budget_free(&c->budget, c->bytes, threads * nx, 1);
-    lob_budget_free(&c->budget, c->cells, threads * ROW_CELLS * nx, sizeof *c->cells);
+    return c->context->threads * ((int64_t)sizeof *c->thread + c->dims.nx * VOXEL_BYTES);
 }
 
 static lob_status alloc_rows(call *c)
 {
     const int64_t nx = c->dims.nx, threads = c->context->threads;
-    LOB_TRY(lob_budget_calloc(&c->budget, &c->thread, threads, sizeof *c->thread, c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &c->bytes, threads * nx, 1, c->error));
-    LOB_TRY(lob_budget_alloc(&c->budget, &c->cells, threads * ROW_CELLS * nx, sizeof *c->cells,
-                             c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &c->thread, rows_bytes(c), 1, c->error));
+    uint32_t *const cells = (uint32_t *)(c->thread + threads);
     for (int64_t t = 0; t < threads; t++) {
         rows *const r = &c->thread[t];
-        r->own = c->cells + t * ROW_CELLS * nx;
+        r->own = cells + t * ROW_CELLS * nx;
         for (int k = 0; k < 4; k++) r->beside[k] = r->own + (k + 1) * nx;
-        r->boundary = c->bytes + t * nx;
+        r->boundary = (uint8_t *)(cells + threads * ROW_CELLS * nx) + t * nx;
     }
     return LOB_OK;
 }
@@ -495,6 +488,6 @@ lob_status lob_partition_measure(lob_partition *out, const lob_partition_input *
     };
     lob_status st = measure(out, options, &c);
     lob_budget_free(&c.budget, c.set, c.voxels, 1);
-    free_rows(&c);
+    lob_budget_free(&c.budget, c.thread, rows_bytes(&c), 1);
     return st;
 }
