@@ -30,7 +30,7 @@ typedef struct {
     lob_region either; /* the label in both volumes, for surfaces */
 } label_counts;
 
-/* The working arrays of the surface distances of one label. */
+/* The working arrays of the surface distances of one label, in one block. */
 typedef struct {
     uint8_t *surface[2];
     float *squared;   /* voxels of the box */
@@ -252,38 +252,35 @@ static lob_status collect_distances(workspace *w, const side sides[2], int32_t i
     return LOB_OK;
 }
 
-static void free_workspace(workspace *w)
+/* Bytes of the arrays of a workspace. */
+static int64_t workspace_bytes(const label_counts *t)
 {
-    for (int s = 0; s < 2; s++) free(w->surface[s]);
-    free(w->squared);
-    free(w->distances);
-    free(w->histogram);
+    return BINS * (int64_t)sizeof(int64_t) + 6 * lob_dims_voxels(box_of(t)) +
+           4 * (t->voxels[0] + t->voxels[1]);
 }
 
 /* Bytes of working memory for the distances of a label. */
 static int64_t distance_bytes(const label_counts *t, int threads)
 {
-    const lob_dims box = box_of(t);
-    return 6 * lob_dims_voxels(box) + 4 * (t->voxels[0] + t->voxels[1]) +
-           BINS * (int64_t)sizeof(int64_t) + lob_distance_bytes(box, threads);
+    return workspace_bytes(t) + lob_distance_bytes(box_of(t), threads);
 }
 
 /* Measure the distances of a label. */
 static lob_status measure_label(lob_overlap *overlap, const side sides[2], int32_t index,
                                 const label_counts *t, int threads)
 {
-    const int64_t box = lob_dims_voxels(box_of(t)), labelled = t->voxels[0] + t->voxels[1];
+    const int64_t box = lob_dims_voxels(box_of(t));
+    int64_t *const histogram = malloc((size_t)workspace_bytes(t));
+    if (!histogram) return LOB_ENOMEM;
+    float *const squared = (float *)(histogram + BINS), *const distances = squared + box;
+    uint8_t *const surface = (uint8_t *)(distances + t->voxels[0] + t->voxels[1]);
     workspace w = {
-        .surface = {malloc((size_t)box), malloc((size_t)box)},
-        .squared = malloc((size_t)box * sizeof(float)),
-        .distances = malloc((size_t)labelled * sizeof(float)),
-        .histogram = malloc(BINS * sizeof(int64_t))
+        {surface, surface + box},
+        squared, distances, 0, histogram
     };
-    lob_status st = LOB_ENOMEM;
-    if (w.surface[0] && w.surface[1] && w.squared && w.distances && w.histogram)
-        st = collect_distances(&w, sides, index, t, threads);
+    const lob_status st = collect_distances(&w, sides, index, t, threads);
     if (st == LOB_OK) summarise(overlap, &w);
-    free_workspace(&w);
+    free(histogram);
     return st;
 }
 
