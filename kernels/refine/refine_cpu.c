@@ -133,7 +133,7 @@ static lob_status cut(lob_refine_job *j, void *part, void *whole, lob_type type,
 {
     const int64_t bytes = (int64_t)lob_type_of(type)->bytes;
     const int64_t row = box->size[0] * bytes, rows = box->size[1] * box->size[2];
-    (void)j;
+#pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t at = 0; at < rows * channels; at++) {
         const int64_t y = box->first[1] + at % box->size[1];
         const int64_t z = box->first[2] + at / box->size[1] % box->size[2];
