@@ -106,53 +106,73 @@ static double *sums_of(const lob_resample_planes *p, int64_t z)
     return p->sum + z % p->depth * d.nx * d.ny * numbers_of(p);
 }
 
-/* Add what a new voxel's window holds of a plane to LOB_RESAMPLE_LANES sums, and to that of the
- * weights. */
+/* Add what the windows of voxels in `count` new planes hold of an old one to LOB_RESAMPLE_LANES
+ * sums of each, and to those of the weights. Sums wait for the one before them: those of two planes
+ * at once take little longer than of one. */
 static inline __attribute__((always_inline)) void add_window(
-    double *to, double *weights, const float *plane, const lob_resample_planes *p,
+    double *const *to, int lane, int count, const float *plane, const lob_resample_planes *p,
     const lob_resample_along *at_x, const lob_resample_along *at_y, const double *wx,
-    const double *wy, double wz)
+    const double *wy, const double *wz)
 {
-    sums low, high;
-    double all = *weights;
-    memcpy(&low, to, sizeof low);
-    memcpy(&high, to + 4, sizeof high);
+    sums low[2], high[2];
+    double all[2], wyz[2];
+#pragma GCC unroll 2
+    for (int k = 0; k < count; k++) {
+        memcpy(&low[k], to[k] + lane, sizeof low[k]);
+        memcpy(&high[k], to[k] + lane + 4, sizeof high[k]);
+        all[k] = to[k][p->lanes]; /* of every lane the same */
+    }
     for (int64_t y = at_y->first; y <= at_y->last; y++) {
-        const double wyz = wz * wy[y - at_y->first];
-        const float *from = plane + (y * p->map.old.nx + at_x->first) * p->lanes;
+        const float *from = plane + (y * p->map.old.nx + at_x->first) * p->lanes + lane;
+#pragma GCC unroll 2
+        for (int k = 0; k < count; k++) wyz[k] = wz[k] * wy[y - at_y->first];
         for (int64_t x = 0; x <= at_x->last - at_x->first; x++, from += p->lanes) {
-            const double weight = wyz * wx[x];
             values near, far;
             memcpy(&near, from, sizeof near);
             memcpy(&far, from + 4, sizeof far);
-            low = low + weight * __builtin_convertvector(near, sums);
-            high = high + weight * __builtin_convertvector(far, sums);
-            all = all + weight;
+#pragma GCC unroll 2
+            for (int k = 0; k < count; k++) {
+                const double weight = wyz[k] * wx[x];
+                low[k] = low[k] + weight * __builtin_convertvector(near, sums);
+                high[k] = high[k] + weight * __builtin_convertvector(far, sums);
+                all[k] = all[k] + weight;
+            }
         }
     }
-    memcpy(to, &low, sizeof low);
-    memcpy(to + 4, &high, sizeof high);
-    *weights = all;
+#pragma GCC unroll 2
+    for (int k = 0; k < count; k++) {
+        memcpy(to[k] + lane, &low[k], sizeof low[k]);
+        memcpy(to[k] + lane + 4, &high[k], sizeof high[k]);
+        if (lane + LOB_RESAMPLE_LANES == p->lanes) to[k][p->lanes] = all[k];
+    }
 }
 
-LOB_SIMD_CLONES(void, add_row, (p, plane, y, z, wz), const lob_resample_planes *p,
-                const float *plane, int64_t y, int64_t z, double wz)
+/* Rows y of `count` new planes from z on, with their weights. */
+static inline __attribute__((always_inline)) void add_rows_of(const lob_resample_planes *p,
+                                                              const float *plane, int64_t y,
+                                                              int64_t z, const double *wz,
+                                                              int count)
 {
     const lob_dims d = p->map.dims;
     const lob_resample_along *const at_y = &p->lines.along[1][y];
-    double *to = sums_of(p, z) + y * d.nx * numbers_of(p);
-    if (!at_y->inside) return;
-    for (int64_t x = 0; x < d.nx; x++, to += numbers_of(p)) {
+    double *to[2];
+    for (int k = 0; k < count; k++) to[k] = sums_of(p, z + k) + y * d.nx * numbers_of(p);
+    for (int64_t x = 0; x < d.nx; x++) {
         const lob_resample_along *const at_x = &p->lines.along[0][x];
-        if (!at_x->inside) continue;
-        double weights = 0;
-        for (int lane = 0; lane < p->lanes; lane += LOB_RESAMPLE_LANES) {
-            weights = to[p->lanes]; /* of every lane the same */
-            add_window(to + lane, &weights, plane + lane, p, at_x, at_y,
-                       p->weight[0] + x * p->window[0], p->weight[1] + y * p->window[1], wz);
-        }
-        to[p->lanes] = weights;
+        for (int lane = 0; at_x->inside && lane < p->lanes; lane += LOB_RESAMPLE_LANES)
+            add_window(to, lane, count, plane, p, at_x, at_y, p->weight[0] + x * p->window[0],
+                       p->weight[1] + y * p->window[1], wz);
+        for (int k = 0; k < count; k++) to[k] += numbers_of(p);
     }
+}
+
+LOB_SIMD_CLONES(void, add_rows, (p, plane, y, z, wz, count), const lob_resample_planes *p,
+                const float *plane, int64_t y, int64_t z, const double *wz, int count)
+{
+    if (count == 2)
+        add_rows_of(p, plane, y, z, wz, 2);
+    else
+        add_rows_of(p, plane, y, z, wz, 1);
 }
 
 /* Write a new plane, and clear its sums for the one that comes in its place. */
@@ -171,6 +191,12 @@ static void write_plane(lob_resample_planes *p, int64_t z, int threads)
     memset(from, 0, (size_t)(n * numbers) * sizeof *from);
 }
 
+/* Does a new plane read an old one? */
+static bool reads(const lob_resample_along *at, int64_t z)
+{
+    return at->inside && at->first <= z && at->last >= z;
+}
+
 void lob_resample_planes_add(lob_resample_planes *p, const float *plane, int64_t z, int threads)
 {
     const lob_dims d = p->map.dims;
@@ -179,10 +205,16 @@ void lob_resample_planes_add(lob_resample_planes *p, const float *plane, int64_t
     int64_t end = p->next;
     while (end < d.nz && (!at[end].inside || at[end].first <= z) && end - p->next < p->depth) end++;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
-    for (int64_t row = p->next * d.ny; row < end * d.ny; row++) {
-        const int64_t to = row / d.ny;
-        if (at[to].inside && at[to].first <= z && at[to].last >= z)
-            add_row(p, plane, row % d.ny, to, p->weight[2][to * p->window[2] + z - at[to].first]);
+    for (int64_t y = 0; y < d.ny; y++) {
+        if (!p->lines.along[1][y].inside) continue;
+        for (int64_t to = p->next, next; to < end; to = next) {
+            double wz[2];
+            int count = 0;
+            for (next = to; count < 2 && next < end && reads(&at[next], z); next++)
+                wz[count++] = p->weight[2][next * p->window[2] + z - at[next].first];
+            if (count > 0) add_rows(p, plane, y, to, wz, count);
+            next += count == 0;
+        }
     }
     while (p->next < d.nz &&
            (last || (p->next < end && (!at[p->next].inside || at[p->next].last <= z))))
