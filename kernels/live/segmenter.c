@@ -104,12 +104,14 @@ static lob_status prepare(lob_segmenter *s, lob_segment_part *now, const lob_con
     return lob_segment_box_make(&s->job, error);
 }
 
-/* Let memory for strokes stay, unless it is to be spared. */
-static void keep_zeros(lob_segmenter *s, const lob_context *context)
+/* Let memory stay, unless it is to be spared. */
+static void keep_memory(lob_segmenter *s, const lob_context *context)
 {
     s->zeros.threads = context->threads;
     s->job.zeros = context->max_memory ? NULL : &s->zeros;
-    if (context->max_memory) lob_segment_zeros_drop(&s->zeros);
+    if (!context->max_memory) return;
+    lob_segment_zeros_drop(&s->zeros);
+    lob_segment_drop(&s->job, &s->job.room);
 }
 
 static lob_status check_box(const lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
@@ -159,8 +161,8 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     j->done = 0;
     j->budget.limit = context->max_memory;
     j->budget.peak = j->budget.held;
+    keep_memory(s, context);
     if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
-    keep_zeros(s, context);
     LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, j->zeros, context, error));
     keep_within(s, &now);
     const int64_t held = counted_of(&now);
@@ -243,6 +245,7 @@ void lob_segmenter_close(lob_segmenter *s)
     forget(s);
     lob_segment_drop_images(&s->job);
     lob_segment_drop(&s->job, &s->job.whole);
+    lob_segment_drop(&s->job, &s->job.room);
     lob_segment_zeros_drop(&s->zeros);
     free(s->within.slices);
     free(s);

@@ -3,6 +3,7 @@
 #include "kernels/device/device_put.h"
 #include "kernels/refine/outvote.h"
 #include "kernels/segment/segment_job.h"
+#include "volumes/bytes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,6 +44,31 @@ static lob_status take_box(lob_segment_job *j, lesson *box, lob_error *error)
     if (j->view.data || (!along[0] && !along[1] && !along[2])) return LOB_OK;
     for (int a = 0; a < 3; a++) median.along[a] = along[a] && lob_side(j->image.dims, a) > 1;
     return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);
+}
+
+/* Bytes of each voxel of the box in memory that stays: of new memory, and of what is kept. */
+enum { ROOM = 16, LEAST_ROOM = 12, MOST_ROOM = 32 };
+
+/* Where the box's shares lie: in memory that stays, if the job keeps some. The system clears what
+ * is new, which takes long. */
+static lob_status make_shares(lob_segment_job *j, lob_volume *shares, const lob_volume *grid,
+                              int channels, lob_error *error)
+{
+    lob_volume *const room = &j->room;
+    const int64_t n = lob_voxels(grid), held = room->data ? lob_volume_bytes(room) : 0;
+    const bool stays =
+        j->zeros && !j->context->device && grid == &j->image && channels <= LEAST_ROOM;
+    if (!stays) return lob_segment_make(j, shares, grid, LOB_U8, channels, error);
+    if (held < LEAST_ROOM * n || held > MOST_ROOM * n) {
+        lob_segment_drop(j, room);
+        LOB_TRY(lob_segment_make(j, room, grid, LOB_U8, ROOM, error));
+    }
+    *shares = lob_segment_grid(grid->dims, &grid->geometry);
+    shares->data = room->data;
+    shares->type = LOB_U8;
+    shares->channels = channels;
+    shares->borrowed = true;
+    return LOB_OK;
 }
 
 /*
@@ -87,7 +113,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
         options.shape_mm = j->plan->growth[1].shape_mm;
     }
     const int channels = lob_appearance_channels(&in, &options);
-    LOB_TRY(lob_segment_make(j, shares, grid, LOB_U8, channels, error));
+    LOB_TRY(make_shares(j, shares, grid, channels, error));
     return j->backend->appearance(shares->data, &stats, &in, &options,
                                   lob_segment_begin(j, &turn, share), error);
 }
@@ -242,7 +268,7 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
         options.settle_mm = g->numbers->settle_mm;
     } else if (!keeps_shares(j, g) && shares->place.kind == LOB_PLACE_MEMORY) {
         in.room = shares->data;
-        in.room_bytes = shares->channels * lob_voxels(shares);
+        in.room_bytes = lob_volume_bytes(shares->borrowed ? &j->room : shares);
     }
     in.walls = places.walls;
     in.wall_count = places.wall_count;

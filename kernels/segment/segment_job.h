@@ -51,8 +51,10 @@ typedef struct {
     const lob_backend *backend;
     const lob_context *context;
     lob_budget budget;
-    lob_segment_zeros *zeros; /* NULL: each volume of strokes has memory of its own */
-    double done;              /* of the progress, 0..1 */
+    lob_segment_zeros *zeros; /* NULL: no memory stays; each volume of strokes has its own */
+    lob_volume room; /* bytes that the box's shares lie in and refining works in, which stay; empty:
+                        none */
+    double done;     /* of the progress, 0..1 */
     bool once; /* nothing follows the last growth: what its shares are made of goes with them */
 
     /* on the box's grid, where the context computes */
