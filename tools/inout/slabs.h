@@ -126,7 +126,8 @@ lob_status lob_slabs_begin(lob_session *s, lob_slabs *w, const lob_volume *made,
 lob_status lob_slabs_put(lob_session *s, lob_slabs *w, const lob_slab *slab, const void *voxels);
 
 /* Write an output of one slab of each rank, with the halo that the slab has; NULL: none. labels: it
- * holds them, in one channel. Of a volume in one piece it is lob_session_write. */
+ * holds them, in one channel. Without several tasks the slab is the whole volume, and it is
+ * lob_session_write. */
 lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab, lob_volume *volume,
                            const char *path, bool labels);
 

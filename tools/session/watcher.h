@@ -18,7 +18,8 @@ struct lob_watcher {
                      const lob_file_info *info, const char *name);
     /* It was written. volume is NULL when it is none. */
     void (*written)(lob_session *s, const lob_volume *volume, const char *path);
-    /* A text that an output shall carry, malloc'ed, NULL for none; and that it does. */
+    /* A text that an output shall carry, malloc'ed, NULL for none, always set; and that it does,
+     * NULL too. */
     lob_status (*comment)(lob_session *s, char **text, const char *path);
     void (*commented)(lob_session *s, const char *text);
     /* What was read is read again, or the session is over: forget it. */
