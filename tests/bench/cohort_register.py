@@ -107,8 +107,10 @@ def known(folder):
     lobule("phantom", "abdomen", "-o", folder / "phantom.nii", "--size", "160,120,100", "--spacing", "2,2,2.5")
     phantom = sitk.ReadImage(str(folder / "phantom.nii"))
     scan = sitk.ReadImage(str(SCANS / "image_1.nii.gz"))
+    head = sitk.ReadImage(str(SHARED / "data/debian-itk-brain-t1/KmeansTest_T1UCharRaw.nii.gz"))
     cases = [("phantom", phantom, s) for s in ((1.5, 1.5, 3), (2, 2, 2.5), (4, 4, 8))]
     cases += [("MR", scan, s) for s in ((1.25, 1.25, 7.7), (3, 3, 3), (2, 2, 8))]
+    cases += [("T1 head", head, s) for s in ((2, 2, 3), (3, 3, 3), (1, 1, 6))]
     print("| scan | fixed voxels, mm | transform | median error, mm | 95 % | folded | s |\n|---|---|---|---|---|---|---|")
     for name, source, spacing in cases:
         for what, transform, affine in (
