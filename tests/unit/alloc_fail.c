@@ -15,6 +15,7 @@ int __real_posix_memalign(void **block, size_t alignment, size_t size);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t max);
 char *__real_realpath(const char *path, char *resolved);
+int __real_vasprintf(char **text, const char *format, va_list arguments);
 void __real_free(void *block);
 
 /* The wrappers are called by the linker's doing alone: no header declares them. */
@@ -101,14 +102,20 @@ char *__wrap_realpath(const char *path, char *resolved)
     return NULL;
 }
 
-int __wrap_asprintf(char **text, const char *format, ...)
+int __wrap_vasprintf(char **text, const char *format, va_list arguments)
 {
     if (fails()) return -1;
+    const int length = __real_vasprintf(text, format, arguments);
+    if (length >= 0) counted(*text);
+    return length;
+}
+
+int __wrap_asprintf(char **text, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    const int length = vasprintf(text, format, arguments);
+    const int length = __wrap_vasprintf(text, format, arguments);
     va_end(arguments);
-    if (length >= 0) counted(*text);
     return length;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Failing allocations on purpose: in a test program that its cmake file names in
  * lobule_alloc_fail(NAME), every malloc, calloc, realloc, aligned_alloc, posix_memalign, strdup,
- * strndup, asprintf, realpath and free of its own and of Lobule goes through the counters here.
- * What other libraries allocate inside is not seen.
+ * strndup, asprintf, vasprintf, realpath and free of its own and of Lobule goes through the
+ * counters here. What other libraries allocate inside is not seen.
  */
 #ifndef LOB_ALLOC_FAIL_H
 #define LOB_ALLOC_FAIL_H

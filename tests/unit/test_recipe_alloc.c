@@ -2,6 +2,7 @@
 #include "io/passing.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/io_scratch.h"
 #include "tools/recipe/recipe.h"
 #include "tools/recipe/store.h"
 
@@ -79,6 +80,32 @@ static lob_status store_once(void *user)
 TEST(storing)
 {
     assert_true(alloc_fail_sweep("storing", store_once, NULL) > 8);
+}
+
+/* Both recipes are listed, or it is said that there is no memory. */
+static lob_status list_once(void *user)
+{
+    char text[2048] = "";
+    lob_error error = {.text = ""};
+    FILE *const to = fmemopen(text, sizeof text, "w");
+    (void)user;
+    assert_non_null(to);
+    const lob_status st = lob_recipe_list(to, &error);
+    fclose(to);
+    if (st != LOB_OK)
+        assert_string_equal(error.text, "out of memory");
+    else if (*text) /* nothing: of the environment there was no copy */
+        assert_true(strstr(text, "first: ") && strstr(text, "second: "));
+    return st;
+}
+
+TEST(listing)
+{
+    static const char text[] = "# A recipe.\nlobule info {image}\n";
+    spill(scratch("first.recipe"), text, sizeof text - 1);
+    spill(scratch("second.recipe"), text, sizeof text - 1);
+    assert_int_equal(setenv("LOBULE_RECIPES", scratch(""), 1), 0);
+    assert_true(alloc_fail_sweep("listing", list_once, NULL) > 8);
 }
 
 TEST(names)

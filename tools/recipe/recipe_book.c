@@ -14,13 +14,15 @@ static const char suffix[] = ".recipe";
 
 /* ---- folders ---- */
 
-/* Take over a path; NULL, for want of memory, is left out. */
+/* Take over a path; NULL: there was no memory for it. */
 static void add_path(lob_found *to, char *path)
 {
     if (path && lob_grow(&to->paths, (int64_t)to->count, sizeof *to->paths))
         to->paths[to->count++] = path;
-    else
+    else {
+        to->no_memory = true;
         free(path);
+    }
 }
 
 /* What was installed with the program: LOBULE_SHARE is the way from its folder to share/. */
@@ -30,7 +32,7 @@ static void add_installed(lob_found *f)
     if (!program) return;
     *(char *)lob_name_in_path(program) = '\0';
     char *const way = lob_printed("%s/%s", program, LOBULE_SHARE "/lobule/recipes");
-    if (way) add_path(f, lob_real_path(way)); /* messages name it */
+    if (way && lob_is_folder(way)) add_path(f, lob_real_path(way)); /* messages name it */
     free(way);
     free(program);
 }
@@ -144,7 +146,9 @@ static void find_recipes(lob_found *all, const char *folder)
         size_t k = 0;
         own.paths[i][strlen(own.paths[i]) - (sizeof suffix - 1)] = '\0';
         while (k < before && by_name(&all->paths[k], &own.paths[i]) != 0) k++;
-        if (k == before) add_path(all, strdup(own.paths[i]));
+        if (k < before) continue;
+        add_path(all, own.paths[i]);
+        own.paths[i] = NULL;
     }
     all->no_memory = all->no_memory || own.no_memory || !pattern;
     lob_found_free(&own);
@@ -156,6 +160,7 @@ lob_status lob_recipe_list(FILE *to, lob_error *error)
 {
     lob_found folders, all = {NULL};
     find_folders(&folders);
+    all.no_memory = folders.no_memory;
     for (size_t i = 0; i < folders.count; i++) find_recipes(&all, folders.paths[i]);
     if (all.count > 0) qsort(all.paths, all.count, sizeof *all.paths, by_name);
     for (size_t i = 0; i < all.count && !all.no_memory; i++) print_recipe(to, all.paths[i]);
