@@ -41,11 +41,8 @@ lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int
 void lob_slice_project(lob_slice *v, const lob_volume *volume, int64_t low, int64_t high)
 {
     /* Where the viewer stands follows from what is at the left of the picture. */
-    static const char stands[][2] = {
-        [LOB_SAGITTAL] = {'L', 'R'},
-          [LOB_CORONAL] = {'A', 'P'},
-          [LOB_AXIAL] = {'I', 'S'}
-    };
+    static const char stands[][3] = {
+        [LOB_SAGITTAL] = "LR", [LOB_CORONAL] = "AP", [LOB_AXIAL] = "IS"};
     const bool neurological = v->side[0] == 'L' || v->side[0] == 'P';
     char code[4];
     lob_orientation(code, &volume->geometry);
