@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections import namedtuple
 from ctypes import byref
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
         table: Table
 
 else:
-    Cells = namedtuple("Cells", "labels table")
+    Cells = NamedTuple("Cells", [("labels", Any), ("table", dict[str, Any])])
     Cells.__doc__ = "What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."
 
 

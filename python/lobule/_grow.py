@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from ctypes import byref, c_double, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -73,7 +72,7 @@ if TYPE_CHECKING:
         tie: T
 
 else:
-    GrowCut = namedtuple("GrowCut", "labels strength tie")
+    GrowCut = NamedTuple("GrowCut", [("labels", Any), ("strength", Any), ("tie", Any)])
     GrowCut.__doc__ = "What growcut(..., full=True) gives: three volumes of the image's kind."
 
 

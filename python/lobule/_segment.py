@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections import namedtuple
 from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
         uncertain: T
 
 else:
-    Segmented = namedtuple("Segmented", "labels strength uncertain")
+    Segmented = NamedTuple("Segmented", [("labels", Any), ("strength", Any), ("uncertain", Any)])
     Segmented.__doc__ = "What segment(..., full=True) gives: three volumes of the scan's kind."
 
 

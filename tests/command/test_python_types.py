@@ -280,6 +280,14 @@ def flat(hint):
     return [word for part in typing.get_args(hint) for word in flat(part)]
 
 
+def test_named_results_tell_their_types():
+    volumes = dict.fromkeys(("labels", "strength", "tie"), typing.Any)
+    assert typing.get_type_hints(lobule.GrowCut) == volumes
+    volumes["uncertain"] = volumes.pop("tie")
+    assert typing.get_type_hints(lobule.Segmented) == volumes
+    assert typing.get_type_hints(lobule.Cells) == {"labels": typing.Any, "table": dict[str, typing.Any]}
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_help_shows_a_table(name):
     """A row for each argument, and those that every function takes."""
