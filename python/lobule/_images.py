@@ -150,11 +150,12 @@ def filter(
     Returns an image of the same kind: median and window keep the type, cast sets it, the others
     give float32.
     """
-    chain, options = chained(steps, named, STEPS, "filter", "median=1 or gaussian=2")
+    options = {name: value for name, value in named.items() if name not in STEPS}
     word, value = (edge, 0.0) if isinstance(edge, str) else edge
     chosen = _abi.lob_filter_options(choice("edge", word, Edge), value, exact)
     call, of = begin(image, options, gpu=True)
     across = slice_axis(slices, of)
+    chain = chained(steps, named, STEPS, "filter", "median=1 or gaussian=2")
     row = (_abi.lob_filter_step * len(chain))(*(_step(name, value, of, across) for name, value in chain))
     covered = of.mask(mask)
     seen = of.described()

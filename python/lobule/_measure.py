@@ -136,8 +136,8 @@ def labels(
 
     Returns labels of the same kind.
     """
-    chain, options = chained(steps, named, STEPS, "step of labels", "largest=1 or smooth=1")
-    call, of = begin(volume, options, gpu=True)
+    call, of = begin(volume, {name: value for name, value in named.items() if name not in STEPS}, gpu=True)
+    chain = chained(steps, named, STEPS, "step of labels", "largest=1 or smooth=1")
     kept: list[Any] = []  # what the steps point to
     row = (_abi.lob_labels_step * len(chain))(*(_step(name, value, of, kept) for name, value in chain))
     came = of.labels(of, "labels")

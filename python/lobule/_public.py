@@ -121,15 +121,15 @@ def steps_of(typed: Any) -> list[str]:
 
 def chained(
     steps: Iterable[tuple[str, Any]], named: Any, known: list[str], what: str, example: str
-) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
-    """The steps of a call in their order, and what else it names."""
+) -> list[tuple[str, Any]]:
+    """The steps of a call in their order."""
     chain = [*steps, *((name, value) for name, value in named.items() if name in known)]
     for name, _ in chain:
         if name not in known:
             raise TypeError(f"{name!r} is no {what}; there are {', '.join(known)}{did_you_mean(name, known)}")
     if not chain:
         raise InputError(f"no step is given; say what to do, as {example}")
-    return chain, {name: value for name, value in named.items() if name not in known}
+    return chain
 
 
 def shown(value: Any) -> str:
