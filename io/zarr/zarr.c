@@ -215,18 +215,25 @@ static lob_status open_image(lob_zarr_image *im, lob_volume *out, const lob_read
     return st;
 }
 
-/* May so many planes be held, and a piece for each thread? */
-static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_reading *r)
+/* Can the files of all pieces be looked for? */
+static lob_status can_look(const lob_zarr_image *im, const lob_reading *r)
 {
     enum { FEW = 512, MOST = 10000000 };
     const int64_t *const shape = im->array.shape, *const piece = im->array.piece;
-    const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
     if (lob_zarr_places(piece) < FEW &&
         lob_zarr_places(shape) / lob_zarr_places(piece) > MOST) /* each takes a look for its file */
         return lob_fail_file_hint(r->error, LOB_EDATA, LOB_HINT_CONVERT, r->path,
                                   "has chunks of %lld voxels, and far too many of them; write it "
                                   "anew with larger ones",
                                   (long long)lob_zarr_places(piece));
+    return LOB_OK;
+}
+
+/* May so many planes be held, and a piece for each thread? */
+static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_reading *r)
+{
+    const int64_t *const shape = im->array.shape, *const piece = im->array.piece;
+    const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
     const int64_t voxels = lob_product(shape[X], shape[Y], planes, shape[C]);
     const int64_t bytes = lob_product(voxels, word, 1, 1);
     const int64_t pieces = 2 * lob_zarr_places(piece) * word * r->options->threads;
@@ -241,7 +248,8 @@ static lob_status read_zarr(lob_volume *out, const lob_reading *r)
     const int64_t *const shape = im.array.shape;
     const int64_t from[LOB_ZARR_DIMS] = {out->frame};
     const int64_t size[LOB_ZARR_DIMS] = {1, shape[C], shape[Z], shape[Y], shape[X]};
-    lob_status st = header_only ? LOB_OK : allow(&im, shape[Z], r);
+    lob_status st = header_only ? LOB_OK : can_look(&im, r);
+    if (st == LOB_OK && !header_only) st = allow(&im, shape[Z], r);
     if (st == LOB_OK && !header_only) {
         const double start_s = lob_clock_s();
         out->data =
@@ -275,6 +283,8 @@ static lob_status planes_get_box(void *state, unsigned char *out, const lob_box 
     const int64_t *const first = box->first, *const sides = box->size;
     const int64_t from[LOB_ZARR_DIMS] = {p->frame, 0, first[2], first[1], first[0]};
     const int64_t size[LOB_ZARR_DIMS] = {1, p->im.array.shape[C], sides[2], sides[1], sides[0]};
+    const lob_reading reading = {.path = p->path, .options = &p->options, .error = error};
+    LOB_TRY(allow(&p->im, 0, &reading));
     return lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size, p->options.threads,
                              p->path, error);
 }
@@ -340,7 +350,7 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
     lob_status st = open_image(&p->im, out, r);
     const int64_t *const shape = p->im.array.shape;
     const int64_t high = p->im.array.piece[Z] < shape[Z] ? p->im.array.piece[Z] : shape[Z];
-    if (st == LOB_OK) st = allow(&p->im, 0, r); /* who reads boxes, or plans, holds no row */
+    if (st == LOB_OK) st = can_look(&p->im, r);
     if (st == LOB_OK) {
         p->path = r->path;
         p->frame = out->frame;

@@ -96,8 +96,8 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
 
 def test_a_plan_of_what_this_machine_does_not_hold(tmp_path):
     """35 TB, of which a ball is stored: a row of chunks has 64 GiB. What is made of one corner is right."""
-    for name in ("huge", "other"):
-        zarr.create_array(tmp_path / f"{name}.zarr", shape=(2**15,) * 3, dtype=np.uint8, chunks=(64,) * 3, shards=(512,) * 3)
+    for name, chunk in (("huge", 64), ("other", 64), ("large", 512)):
+        zarr.create_array(tmp_path / f"{name}.zarr", shape=(2**15,) * 3, dtype=np.uint8, chunks=(chunk,) * 3, shards=(512,) * 3)
     ball = (((np.indices((40,) * 3) - 20) ** 2).sum(0) < 300).astype(np.uint8) * 7
     zarr.open_array(tmp_path / "huge.zarr", mode="r+")[100:140, 200:240, 300:340] = ball
     for line in ("components IMAGE -o OUT", "threshold IMAGE -o OUT --above 3", "filter IMAGE -o OUT --gaussian 1vox", "distance IMAGE -o OUT",
@@ -105,11 +105,14 @@ def test_a_plan_of_what_this_machine_does_not_hold(tmp_path):
         words = line.replace("IMAGE", "huge.zarr").replace("OUT", "out.ome.zarr").split()
         rows = dict(row.split() for row in good(*words, "--plan", "64", cwd=tmp_path).stdout.splitlines())
         assert int(rows["planes_of_a_task"]) == 512 and float(rows["bytes_read_all"]) >= 2**45, rows
+    of_large = "threshold large.zarr -o out.ome.zarr --above 3 --max-memory 100MiB".split()
+    assert "planes_of_a_task" in good(*of_large, "--plan", "4", cwd=tmp_path).stdout
+    assert_one_line(lobule("crop", "large.zarr", "-o", "part.nii", "--first", "0,0,0", "--size", "9,9,9", *of_large[-2:], cwd=tmp_path), 75, "large.zarr")
     assert_one_line(lobule("threshold", "huge.zarr", "-o", "out.ome.zarr", "--above", "3", "--max-memory", "60GiB", cwd=tmp_path), 75, "64.0 GiB")
     good("crop", "huge.zarr", "-o", "part.nii", "--first", "290,190,90", "--size", "64,60,56", cwd=tmp_path)
     part = load(tmp_path / "part.nii")
     assert np.array_equal(part[10:50, 10:50, 10:50], ball.T) and np.count_nonzero(part) == np.count_nonzero(ball)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["huge.zarr", "other.zarr", "part.nii"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["huge.zarr", "large.zarr", "other.zarr", "part.nii"]
 
 
 def test_a_store_that_states_more_than_the_disk_holds_is_refused_before_work(tmp_path):
