@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -14,7 +14,7 @@ from . import _abi, _device
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
-from ._public import Options, Size, public
+from ._public import Options, Size, public, shown
 from ._volumes import DTYPES, Labels, Source, choice, in_mm, put, source, spacing_of, taken, view, volume
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ class Carried(NamedTuple):
     labels: Any
     votes: Any
     doubt: Any
+
+
+def _pairs(atlases: Any) -> Iterator[tuple[Any, Any]]:
+    """Images and labels of atlases, whatever holds them."""
+    for i, one in enumerate(atlases):
+        try:
+            image, labels = one
+        except (TypeError, ValueError):
+            raise TypeError(f"atlas {i} is {shown(one)}; it is a pair, (image, labels)") from None
+        yield image, labels
 
 
 @public
@@ -73,7 +83,7 @@ def fuse(
     put(chosen, patch=patch, search=search, floor=floor)
     chosen.majority = choice("method", method, Method) == 1
     pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
-    for i, (scan, painted) in enumerate(atlases):
+    for i, (scan, painted) in enumerate(_pairs(atlases)):
         moved, own = of.beside(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}")
         pairs[i] = _abi.lob_fuse_atlas(pointer(moved[0]), pointer(own.own()))
         kept.append((moved, own))
@@ -157,7 +167,7 @@ def carry(
     )  # fmt: skip
     if background is not None and strokes is None:
         raise InputError("background is a label of strokes, which are not given")
-    kept, seen, drawn_at = [_atlas(of, call, i, *pair) for i, pair in enumerate(atlases)], of.described(), None
+    kept, seen, drawn_at = [_atlas(of, call, i, *pair) for i, pair in enumerate(_pairs(atlases))], of.described(), None
     if strokes is not None:
         lines, _kept = of.beside(_fetched(strokes, "strokes", call), "strokes")
         drawn_at = pointer(lines)

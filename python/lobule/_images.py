@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _abi
 from ._errors import InputError
-from ._grow import Neighbours, begin, neighbours_of
+from ._grow import Neighbours, begin, neighbours_of, pair
 from ._library import library
 from ._public import Options, Range, Size, Slices, chained, public, steps_of
 from ._volumes import (
@@ -155,7 +155,7 @@ def filter(
     chosen = _abi.lob_filter_options(choice("edge", word, Edge), value, exact)
     call, of = begin(image, options, gpu=True)
     across = slice_axis(slices, of)
-    chain = chained(steps, named, STEPS, "filter", "median=1 or gaussian=2")
+    chain = chained(steps, named, FilterSteps, "filter", "median=1 or gaussian=2")
     row = (_abi.lob_filter_step * len(chain))(*(_step(name, value, of, across) for name, value in chain))
     covered = of.mask(mask)
     seen = of.described()
@@ -252,8 +252,7 @@ def threshold(
         chosen.kind, chosen.above = _abi.LOB_THRESHOLD_ABOVE, above
     elif range is not None:
         chosen.kind = _abi.LOB_THRESHOLD_RANGE
-        chosen.low = -math.inf if range[0] is None else range[0]
-        chosen.high = math.inf if range[1] is None else range[1]
+        chosen.low, chosen.high = pair(range)
     elif percentile is not None:
         chosen.kind, chosen.percent = _abi.LOB_THRESHOLD_PERCENTILE, percentile
     call, of = begin(image, options, gpu=True)

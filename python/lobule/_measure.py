@@ -75,7 +75,7 @@ KINDS = {"expand": "dilate", **dict.fromkeys(("keep", "drop", "map", "merge"), "
 def _pairs(name: str, value: Any) -> dict[int, int]:
     """What each label becomes; LOB_LABELS_SAME: it stays."""
     if name in ("keep", "drop"):
-        given = [value] if isinstance(value, (int, np.integer)) else value
+        given = value if np.iterable(value) else [value]
         return {int(label): _abi.LOB_LABELS_SAME if name == "keep" else 0 for label in given}
     if name == "map":
         return {int(a): int(b) for a, b in value.items()}
@@ -137,7 +137,7 @@ def labels(
     Returns labels of the same kind.
     """
     call, of = begin(volume, {name: value for name, value in named.items() if name not in STEPS}, gpu=True)
-    chain = chained(steps, named, STEPS, "step of labels", "largest=1 or smooth=1")
+    chain = chained(steps, named, LabelSteps, "step of labels", "largest=1 or smooth=1")
     kept: list[Any] = []  # what the steps point to
     row = (_abi.lob_labels_step * len(chain))(*(_step(name, value, of, kept) for name, value in chain))
     came = of.labels(of, "labels")

@@ -270,7 +270,7 @@ class Step:
                 elif _is_image(each) and not isinstance(each, (list, tuple)):
                     words.append(f"{option}={self._file(name, each)}")
                 else:
-                    many = isinstance(each, (list, tuple))
+                    many = np.iterable(each) and not isinstance(each, str)
                     words.append(f"{option}={','.join(map(str, each)) if many else each}")
         return words
 

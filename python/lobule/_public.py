@@ -10,10 +10,13 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import numbers
+import math
+import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
+
+import numpy as np
 
 from . import _abi
 from ._errors import InputError
@@ -67,39 +70,53 @@ channel_axis  of arrays: which axis holds channels; None: no axis does
 """
 
 
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral)
+Check = Callable[[Any], bool]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real)
+def _without_error(asked: Check) -> Check:
+    def fits(value: Any) -> bool:
+        try:
+            return bool(asked(value))
+        except (TypeError, ValueError, OverflowError, RuntimeError):  # PyTorch's is the last
+            return False
+
+    return fits
 
 
-def _all(value: Any, fit: Callable[[Any], bool], count: int | None = None) -> bool:
+# As C and the functions take them, from arrays without axes too: float() would take texts, int() cut.
+_is_whole = _without_error(lambda value: operator.index(value) is not None)
+_is_number = _without_error(lambda value: math.fabs(value) is not None)
+_is_label = _without_error(lambda value: int(value) == value)
+
+
+def _all(value: Any, fit: Check, count: int | None = None) -> bool:
     """Several, or so many, that fit; what can be gone through once only is not looked at."""
-    if isinstance(value, Iterator):
-        return count is None
-    return isinstance(value, Iterable) and count in (None, len(value)) and all(map(fit, value))  # type: ignore[arg-type]
+    if not np.iterable(value) or isinstance(value, Iterator):
+        return isinstance(value, Iterator)
+    each = list(value)
+    return count in (None, len(each)) and all(map(fit, each))
+
+
+def _are_labels(value: Any) -> bool:
+    return _all(value, _is_label) or _is_label(value)
 
 
 # What an argument of such types has to be; C would take it, or refuse it without its name.
-TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+TYPES: dict[str, tuple[Check, str]] = {
     hint: (fit, words)
     for hints, fit, words in (
         (("int", "int | None", "Neighbours | None"), _is_whole, "a whole number"),
         (("float", "float | None"), _is_number, "a number"),
-        (("Labelled",), lambda v: _is_whole(v) or _all(v, _is_whole), "a whole number or several"),
+        (("Labelled",), _are_labels, "a whole number or several"),
         (("tuple[int, int, int] | None",), lambda v: _all(v, _is_whole, 3), "three whole numbers"),
-        (("Range | None", "tuple[float, float]", "tuple[float, float] | None"),
+        (("Range | None", "tuple[float, float]"),
          lambda v: _all(v, lambda end: end is None or _is_number(end), 2), "a pair of numbers, (LO, HI)"),
         (("tuple[Size, Size]",), lambda v: _all(v, lambda end: isinstance(end, str) or _is_number(end), 2), "a pair, (LO, HI)"),
         (("Mapping[int, int]", "Mapping[tuple[int, ...], int] | Mapping[int, int]"),
-         lambda v: isinstance(v, Mapping) and all(_is_whole(to) and TYPES["Labelled"][0](of) for of, to in v.items()),
+         lambda v: hasattr(v, "items") and all(_is_label(to) and _are_labels(of) for of, to in v.items()),
          "a dict of whole numbers, as {2: 1}"),
-        (("Sequence[tuple[Any, Any]]",), lambda v: _all(v, lambda one: isinstance(one, (tuple, list)) and len(one) == 2),
-         "a list of pairs, (image, labels)"),
-        (("dict[str, Any] | None",), lambda v: isinstance(v, dict), "a dict"),
+        (("Sequence[tuple[Any, Any]]",), np.iterable, "a list of pairs, (image, labels)"),
+        (("dict[str, Any] | None",), lambda v: hasattr(v, "update") and hasattr(v, "__setitem__"), "a dict"),
         (("str",), lambda v: isinstance(v, str), "a text"),
     )
     for hint in hints
@@ -120,12 +137,15 @@ def steps_of(typed: Any) -> list[str]:
 
 
 def chained(
-    steps: Iterable[tuple[str, Any]], named: Any, known: list[str], what: str, example: str
+    steps: Iterable[tuple[str, Any]], named: Any, typed: Any, what: str, example: str
 ) -> list[tuple[str, Any]]:
     """The steps of a call in their order."""
+    known, hints = steps_of(typed), _hints(typed)
     chain = [*steps, *((name, value) for name, value in named.items() if name in known)]
-    for name, _ in chain:
-        if name not in known:
+    for name, value in chain:
+        if name in known:
+            _look(name, value, hints[name])
+        else:
             raise TypeError(f"{name!r} is no {what}; there are {', '.join(known)}{did_you_mean(name, known)}")
     if not chain:
         raise InputError(f"no step is given; say what to do, as {example}")
@@ -138,13 +158,23 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
 
 
+def _hints(typed: Any) -> dict[str, str]:
+    """The names of a TypedDict and their types, as they are written."""
+    return {name: getattr(hint, "__forward_arg__", "") for name, hint in typed.__annotations__.items()}
+
+
+def _look(name: str, value: Any, hint: str) -> None:
+    """Refuse an argument that is not what its type says."""
+    if value is not None and hint in TYPES and not TYPES[hint][0](value):
+        raise TypeError(f"{name} is {shown(value)}; it is {TYPES[hint][1]}")
+
+
 def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, str]:
     """What **options takes, which is typed as Unpack[a TypedDict]: names and their types."""
     for parameter in parameters:
         if parameter.kind is parameter.VAR_KEYWORD:
             of = re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))
-            typed = function.__globals__[of[1]].__annotations__ if of else {}
-            return {name: getattr(hint, "__forward_arg__", "") for name, hint in typed.items()}
+            return _hints(function.__globals__[of[1]]) if of else {}
     return {}
 
 
@@ -157,7 +187,6 @@ def public(function: F) -> F:
     known = [*(name for name, of in parameters.items() if of.kind is not of.VAR_KEYWORD), *further]
 
     typed = {**further, **{name: of.annotation for name, of in parameters.items()}}
-    looked_at = {name: TYPES[hint] for name, hint in typed.items() if hint in TYPES}
     order = [name for name, of in parameters.items() if of.kind in (of.POSITIONAL_ONLY, of.POSITIONAL_OR_KEYWORD)]
 
     @functools.wraps(function)
@@ -167,8 +196,7 @@ def public(function: F) -> F:
                 nearest = did_you_mean(name, known) or "; help() of it lists them"
                 raise TypeError(f"{called}() takes no argument {name!r}{nearest}")
         for name, value in [*zip(order, arguments), *named.items()]:
-            if name in looked_at and value is not None and not looked_at[name][0](value):
-                raise TypeError(f"{name} is {shown(value)}; it is {looked_at[name][1]}")
+            _look(name, value, typed.get(name, ""))
         try:
             return function(*arguments, **named)
         except InputError as problem:

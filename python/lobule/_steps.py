@@ -57,7 +57,7 @@ def preview(
     montage: int | None = None,
     mip: bool = False,
     at: Sequence[float] | None = None,
-    window: tuple[float, float] | None = None,
+    window: Sequence[float] | str | None = None,
     alpha: float | None = None,
     contour: int | None = None,
     hide: Sequence[int] | str | None = None,

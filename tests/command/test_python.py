@@ -1,5 +1,7 @@
 """The Python package: the same bytes as the command, kinds of images, errors, progress, Ctrl-C."""
 
+import collections
+import decimal
 import json
 import os
 import re
@@ -13,8 +15,10 @@ from pathlib import Path
 
 import nibabel
 import numpy as np
+import pandas
 import pytest
 import SimpleITK as sitk
+import xarray
 from conftest import PROGRAM, ROOT, good, load, save
 
 if os.environ.get("LOBULE_SANITIZED"):
@@ -399,8 +403,12 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (TypeError, TypeError, lambda: lobule.threshold(VOLUME, range=(5,)), r"range is \(5,\); it is a pair"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, window=3), "window is 3; it is a pair"),
         (TypeError, TypeError, lambda: lobule.labels(VOLUME, drop=[2.5]), r"drop is \[2.5\]; it is a whole number or several"),
+        (TypeError, TypeError, lambda: lobule.labels(VOLUME, [("keep", [1.9])]), r"keep is \[1.9\]; it is a whole number or several"),
+        (TypeError, TypeError, lambda: lobule.filter(VOLUME, [("window", 3)]), "window is 3; it is a pair"),
+        (TypeError, TypeError, lambda: lobule.threshold(VOLUME, range=np.array(5.0)), r"range is array\(5.\); it is a pair"),
         (TypeError, TypeError, lambda: lobule.labels(VOLUME, merge={(2, 3): "x"}), "merge is .*; it is a dict of whole numbers"),
-        (TypeError, TypeError, lambda: lobule.carry(VOLUME, [VOLUME]), "atlases is of type list; it is a list of pairs"),
+        (TypeError, TypeError, lambda: lobule.carry(VOLUME, [VOLUME]), "atlas 0 is of type ndarray; it is a pair"),
+        (TypeError, TypeError, lambda: lobule.fuse(VOLUME, 3), "atlases is 3; it is a list of pairs"),
         (TypeError, TypeError, lambda: lobule.phantom("abdomen", 5), "shape is 5; it is three whole numbers"),
         (TypeError, TypeError, lambda: lobule.median(VOLUME, 1, report=3), "report is 3; it is a dict"),
         (TypeError, TypeError, lambda: lobule.median(VOLUME, 1, device=0), "device is 0; it is a text"),
@@ -414,6 +422,83 @@ def test_errors_by_kind(kind, base, call, text):
         call()
     assert issubclass(kind, base)
     assert "\n" not in str(failed.value)
+
+
+class Scalar:
+    """A number as arrays on a GPU give it, which is no numbers.Number."""
+
+    ndim, shape = 0, ()
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return float(self.value)
+
+    def __int__(self):
+        return int(self.value)
+
+    __index__ = __int__
+
+    def __eq__(self, other):
+        return self.value == other
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+class Items:
+    """What can be gone through by places alone."""
+
+    def __init__(self, *each):
+        self.each = each
+
+    def __getitem__(self, i):
+        return self.each[i]
+
+
+@pytest.mark.parametrize("number", [Scalar, np.array, xarray.DataArray, decimal.Decimal, np.float64], ids=lambda kind: kind.__name__)
+def test_numbers_may_be_of_any_kind(number):
+    truth = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)[1]
+    for run, plain in (
+        (lambda a, b: lobule.components(STROKED, range=(a, b)), (80, 120)),
+        (lambda a, b: lobule.threshold(STROKED, range=Items(a, b)), (80, 120)),
+        (lambda a, b: lobule.filter(STROKED, [("window", (a, b))], scale=(a, b)), (80, 120)),
+        (lambda a, b: lobule.threshold(STROKED, above=a), (80, 120)),
+        (lambda a, b: lobule.labels(truth, keep=[a, b]), (1, 2)),
+        (lambda a, b: lobule.labels(truth, drop=iter([a, b])), (1, 2)),
+        (lambda a, b: lobule.labels(truth, keep=Items(a, b), map={1: b}), (1, 2)),
+    ):
+        np.testing.assert_array_equal(run(*map(number, plain)), run(*plain))
+
+
+def test_labels_and_counts_may_come_from_arrays():
+    truth = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)[1]
+    wanted = lobule.labels(truth, keep=[1, 2])
+    for keep in (np.array([1.0, 2.0]), xarray.DataArray([1, 2]), pandas.Series([1.0, 2.0]), {1, 2}):
+        np.testing.assert_array_equal(lobule.labels(truth, keep=keep), wanted)
+    for one in (np.array(1), np.array([True]), 1.0):
+        np.testing.assert_array_equal(lobule.labels(truth, keep=one), lobule.labels(truth, keep=1))
+    for pairs in ({1.0: 2.0}, pandas.Series({1: 2}), collections.UserDict({1: 2})):
+        np.testing.assert_array_equal(lobule.labels(truth, map=pairs), lobule.labels(truth, map={1: 2}))
+    np.testing.assert_array_equal(lobule.labels(truth, merge={(2.0, 3.0): 1}), lobule.labels(truth, merge={(2, 3): 1}))
+    for six in (np.array(6), Scalar(6)):
+        np.testing.assert_array_equal(lobule.components(truth, neighbours=six), lobule.components(truth, neighbours=6))
+
+
+def test_pairs_and_reports_may_be_held_by_anything():
+    truth = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)[1].astype(STROKED.dtype)
+    pairs, told = [(STROKED, truth)], collections.UserDict()
+    wanted = lobule.fuse(STROKED, pairs, report=told)
+    assert told["fused"]
+    for held in (np.stack([STROKED, truth])[np.newaxis], [np.stack([STROKED, truth])], Items(*pairs), [Items(STROKED, truth)]):
+        np.testing.assert_array_equal(lobule.carry(STROKED + 1, held), lobule.carry(STROKED + 1, pairs))
+    for held in (np.stack([STROKED, truth])[np.newaxis], [np.stack([STROKED, truth])]):
+        np.testing.assert_array_equal(lobule.fuse(STROKED, held), wanted)
+    ends = np.percentile(STROKED, [1, 99])
+    wanted = lobule.preview(STROKED, window=tuple(ends.tolist()))
+    for window in (ends, list(ends), ",".join(map(str, ends)), tuple(map(str, ends)), map(float, ends)):
+        np.testing.assert_array_equal(lobule.preview(STROKED, window=window), wanted)
 
 
 def test_a_masked_array_is_refused_where_its_mask_would_be_lost():
