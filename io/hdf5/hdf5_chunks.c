@@ -104,7 +104,9 @@ static inline void unshuffle_of(unsigned char *restrict out, const unsigned char
                                 size_t count, size_t bytes)
 {
     for (size_t i = 0; i < count; i++) {
+#ifndef __clang__ /* which makes vectors of it only without */
 #pragma GCC unroll 8
+#endif
         for (size_t b = 0; b < bytes; b++) out[i * bytes + b] = in[b * count + i];
     }
 }
