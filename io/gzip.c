@@ -314,6 +314,7 @@ struct lob_gzip_writer {
     size_t have;   /* and how many bytes there are of the next one */
     size_t bound;
     uint64_t size, done; /* bytes of the stream, those that are written */
+    bool failed;         /* a batch could not be written: no more are */
     uint32_t crc;
     double *compress_s;
     unsigned char *buffer; /* a batch of blocks that came in pieces */
@@ -429,18 +430,17 @@ lob_status lob_gzip_writer_begin(lob_gzip_writer **writer, lob_output *out, uint
 lob_status lob_gzip_writer_put(lob_gzip_writer *w, const void *bytes, size_t n, lob_error *error)
 {
     const unsigned char *from = bytes;
-    const bool in_place = n >= (size_t)w->batch * BLOCK; /* whole blocks are not copied */
+    if (w->failed) return lob_fail_file(error, LOB_EIO, w->out->path, "an earlier write failed");
     while (n > 0) {
         const uint64_t left = w->size - w->done - (uint64_t)w->count * BLOCK;
         block *const b = &w->blocks[w->count];
         b->n = left < BLOCK ? (size_t)left : BLOCK;
         const size_t wanted = b->n - w->have, some = n < wanted ? n : wanted;
-        if (in_place && some < wanted && w->count > 0) { /* the rest, which stays here */
-            LOB_TRY(write_batch(w, error));
-            continue;
-        }
         if (some == 0)
             return lob_fail_file(error, LOB_EINTERNAL, w->out->path, "more bytes than announced");
+        /* Whole blocks are not copied where these bytes fill the batch or end the stream. */
+        const bool in_place =
+            n == left - w->have || n + w->have >= (size_t)(w->batch - w->count) * BLOCK;
         b->in = in_place && some == b->n ? from : w->buffer + (size_t)w->count * BLOCK;
         if (b->in != from) memcpy((unsigned char *)b->in + w->have, from, some);
         from += some;
@@ -448,9 +448,12 @@ lob_status lob_gzip_writer_put(lob_gzip_writer *w, const void *bytes, size_t n, 
         w->have = some < wanted ? w->have + some : 0;
         if (w->have > 0) break;
         w->count++;
-        if (w->count == w->batch || left == b->n) LOB_TRY(write_batch(w, error));
+        if (w->count < w->batch && left > b->n) continue;
+        const lob_status st = write_batch(w, error);
+        w->failed = st != LOB_OK;
+        if (w->failed) return st;
     }
-    return in_place && w->count > 0 ? write_batch(w, error) : LOB_OK;
+    return LOB_OK;
 }
 
 lob_status lob_gzip_write(lob_output *out, const void *bytes, size_t size, int level, int threads,

@@ -3,7 +3,9 @@
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 /* Bytes like those of a label volume: runs, with some noise. */
@@ -19,7 +21,7 @@ static unsigned char *sample(size_t n)
 }
 
 /* At once by one thread, as a head and the rest by two, and by more in small pieces and a large
- * one. */
+ * one; each piece is gone once it is put. */
 static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t n, int level,
                                   int threads, size_t *size)
 {
@@ -33,7 +35,11 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
     for (size_t at = 0, some; at < n; at += some) {
         some = at < small && n - at > step ? step : n - at;
         if (threads == 3 && at >= small && some > 9000) some -= 9000;
-        assert_ok(lob_gzip_writer_put(w, bytes + at, some, NULL));
+        unsigned char *const piece = malloc(some);
+        memcpy(piece, bytes + at, some);
+        assert_ok(lob_gzip_writer_put(w, piece, some, NULL));
+        memset(piece, 0xee, some);
+        free(piece);
     }
     assert_int_equal(lob_gzip_writer_put(w, "x", 1, NULL), LOB_EINTERNAL);
     lob_gzip_writer_free(w);
@@ -98,6 +104,27 @@ TEST(one_member_at_any_thread_count)
             free(first);
             free(bytes);
         }
+}
+
+TEST(a_failed_write_stays_failed)
+{
+    enum { BYTES = 17 << 20 };
+    lob_output out;
+    lob_gzip_writer *w;
+    lob_error error = {.text = ""};
+    double compress_s = 0;
+    unsigned char *const bytes = sample(BYTES);
+    const int full = open("/dev/full", O_WRONLY);
+    assert_ok(lob_output_begin(&out, scratch("full.gz"), true, NULL));
+    assert_ok(lob_gzip_writer_begin(&w, &out, 2 * BYTES, 1, 2, &compress_s, NULL));
+    assert_true(dup2(full, out.fd) >= 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lob_gzip_writer_put(w, bytes, BYTES, &error), LOB_EIO);
+    assert_non_null(strstr(error.text, "earlier"));
+    lob_gzip_writer_free(w);
+    lob_output_abort(&out);
+    close(full);
+    free(bytes);
 }
 
 /* Bytes that a level makes of n bytes. */
