@@ -96,10 +96,10 @@ static lob_status check_rest(const lob_nifti *h, const lob_gzip_rest *rest, uint
 }
 
 /*
- * n x87 extended numbers, 10 bytes in 16, to float64 in place. The format does not say what
- * float128 is; these are what writers on PCs store.
+ * n x87 extended numbers, 10 bytes in 16, to float64, which may go to where they are. The format
+ * does not say what float128 is; these are what writers on PCs store.
  */
-static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
+static void narrow_extended(unsigned char *out, const unsigned char *raw, int64_t n, bool swapped)
 {
     for (int64_t i = 0; i < n; i++) {
         unsigned char in[10]; /* least significant byte first */
@@ -113,20 +113,24 @@ static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
         else
             value = ldexp((double)mantissa, biased - 16383 - 63);
         if (in[9] & 0x80) value = -value;
-        memcpy(raw + 8 * i, &value, sizeof value);
+        memcpy(out + 8 * i, &value, sizeof value);
     }
 }
 
-/* Stored voxels to n voxels in memory: in place, unless they are colours. */
-static void convert(unsigned char *out, unsigned char *raw, int64_t n, const lob_nifti *h)
+/*
+ * n stored voxels to voxels in memory, which is the same place unless they are colours, whose
+ * channels are so many numbers apart, or float128.
+ */
+static void convert(unsigned char *out, int64_t channel, unsigned char *raw, int64_t n,
+                    const lob_nifti *h)
 {
     if (h->type->word == 16)
-        narrow_extended(raw, n, h->swapped);
+        narrow_extended(out, raw, n, h->swapped);
     else if (h->swapped)
         lob_swap_words(raw, (size_t)n * h->type->bytes, h->type->word);
     const int channels = h->type->channels; /* colours, side by side */
     for (int c = 0; channels > 1 && c < channels; c++)
-        lob_copy_strided(out + c * n, 1, raw + c, channels, n, 1);
+        lob_copy_strided(out + c * channel, 1, raw + c, channels, n, 1);
 }
 
 /* ---- reading planes ---- */
@@ -142,8 +146,7 @@ typedef struct {
     /* of components, which lie apart: number v has reader v modulo their count; 0: no gzip */
     lob_gzip_reader *readers[MAX_READERS];
     int64_t reader_count;
-    unsigned char *stored; /* planes that do not lie in memory as they lie in the file */
-    size_t stored_bytes;
+    unsigned char *stored; /* a piece of what does not lie in memory as it lies in the file */
 } planes;
 
 static void close_parts(planes *p)
@@ -170,18 +173,6 @@ static lob_status open_readers(planes *p, int64_t most, const lob_reading *r)
         if (!p->readers[i]) return LOB_FAIL(r, LOB_ENOMEM, "no memory to inflate it");
     }
     return LOB_OK;
-}
-
-/* Room for stored planes: where they go at once, unless they need work. */
-static unsigned char *buffer_for(planes *p, unsigned char *out, size_t bytes)
-{
-    if (p->h.type->channels == 1 && p->h.type->word != 16) return out;
-    if (bytes > p->stored_bytes) {
-        free(p->stored);
-        p->stored = malloc(bytes);
-        p->stored_bytes = p->stored ? bytes : 0;
-    }
-    return p->stored;
 }
 
 /* n stored bytes of component v from a place in its frame on. */
@@ -213,18 +204,23 @@ static lob_status fetch_stored(planes *p, unsigned char *out, int64_t v, uint64_
 static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
                              lob_error *error)
 {
+    enum { PIECE = 1 << 20 };
     planes *p = state;
     const lob_nifti_type *type = p->h.type;
-    const int64_t voxels = n * p->plane;
-    const size_t bytes = (size_t)voxels * type->bytes;
-    const size_t made = (size_t)(voxels * type->channels) * lob_type_of(type->type)->bytes;
-    for (int64_t v = 0; v < p->h.vectors; v++, out += made) {
-        unsigned char *raw = buffer_for(p, out, bytes);
-        if (!raw) return lob_fail_file(error, LOB_ENOMEM, p->from.image.path, "no memory");
-        const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
-        LOB_TRY(fetch_stored(p, raw, v, at, bytes, error));
-        convert(out, raw, voxels, &p->h);
-        if (type->word == 16) memcpy(out, raw, made);
+    const int64_t voxels = n * p->plane, bytes = (int64_t)type->bytes;
+    const int64_t word = (int64_t)lob_type_of(type->type)->bytes;
+    const bool as_stored = type->channels == 1 && type->word != 16;
+    const int64_t most = as_stored ? voxels : PIECE / bytes;
+    if (!as_stored && !p->stored && !(p->stored = malloc(PIECE)))
+        return lob_fail_file(error, LOB_ENOMEM, p->from.image.path, "no memory");
+    for (int64_t v = 0; v < p->h.vectors; v++, out += voxels * type->channels * word) {
+        for (int64_t at = 0; at < voxels; at += most) {
+            const int64_t some = voxels - at < most ? voxels - at : most;
+            unsigned char *const raw = as_stored ? out : p->stored;
+            LOB_TRY(fetch_stored(p, raw, v, (uint64_t)((z * p->plane + at) * bytes),
+                                 (size_t)(some * bytes), error));
+            convert(out + at * word, voxels, raw, some, &p->h);
+        }
         if (p->outgrows) lob_input_unload(p->from.image.file);
     }
     return LOB_OK;
@@ -261,7 +257,7 @@ static lob_status read_inflated(lob_volume *out, const lob_nifti *h, const lob_r
     if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
     const bool colours = h->type->channels > 1;
     if (st == LOB_OK) out->data = colours ? lob_voxel_memory(n * h->type->channels) : raw;
-    if (out->data) convert(out->data, raw, n, h);
+    if (out->data) convert(out->data, n, raw, n, h);
     if (out->data && h->type->word == 16) {
         void *fitted = realloc(raw, (size_t)(8 * n));
         if (fitted) out->data = fitted;

@@ -5,6 +5,7 @@
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_made.h"
+#include "volumes/bytes.h"
 
 static int64_t plane_bytes(const lob_volume *v)
 {
@@ -146,6 +147,23 @@ TEST(many_components_of_a_gzip_file)
     made m = make(1, false, 2, 3, 2, 2, 1, 100);
     put_made(scratch("in.nii.gz"), &m, true);
     expect_read("100 components", scratch("in.nii.gz"), 0);
+}
+
+/* More than is mixed, or taken apart, at a time. */
+TEST(colours_of_many_pieces)
+{
+    static const char *const files[] = {"c.nii", "c.nii.gz", "c.nrrd"};
+    lob_volume v = noise_volume(LOB_U8, (lob_dims){1291, 1009, 9}, 3);
+    const lob_write_options options = {.threads = 2, .level = 1};
+    const lob_read_options by_two = {.threads = 2};
+    for (size_t i = 0; i < COUNT(files); i++) {
+        write_volume(&v, scratch(files[i]), &options);
+        lob_volume back = read_volume(scratch(files[i]), &by_two, NULL);
+        assert_int_equal(back.channels, v.channels);
+        assert_memory_equal(back.data, v.data, (size_t)lob_volume_bytes(&v));
+        lob_volume_free(&back);
+    }
+    lob_volume_free(&v);
 }
 
 static const char *const names[] = {"a.nii", "a.nii.gz", "a.hdr", "a.img.gz", "a.h5"};

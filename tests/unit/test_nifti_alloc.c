@@ -67,6 +67,36 @@ TEST(reading_survives)
         assert_true(alloc_fail_sweep(cases[i].name, read_once, &cases[i]) > 2);
 }
 
+/* A float128 is narrowed piece by piece: never is more held than the result and a piece. */
+TEST(wide_numbers_take_little_more_than_their_result)
+{
+    enum { SIDE = 128, DEPTH = 32, VOXELS = SIDE * SIDE * DEPTH };
+    made m = make(1, false, 1536, 1, 1, 1, 1, 1);
+    const int16_t sides[] = {SIDE, SIDE, DEPTH};
+    unsigned char last[16];
+    image_file file;
+    memcpy(m.header + 42, sides, sizeof sides);
+    made_finish(&m);
+    made_header_file(&file, &m);
+    const size_t bytes = file.size + (size_t)VOXELS * sizeof last;
+    unsigned char *const whole = calloc(1, bytes);
+    memcpy(whole, file.bytes, file.size);
+    made_extended(last, -2.5);
+    memcpy(whole + bytes - sizeof last, last, sizeof last);
+    spill(scratch("wide.nii"), whole, bytes);
+    free(whole);
+
+    lob_volume v;
+    alloc_fail_at(0);
+    const int64_t before = alloc_fail_bytes();
+    alloc_fail_peak_begin();
+    v = read_volume(scratch("wide.nii"), NULL, NULL);
+    assert_true(alloc_fail_peak() - before < VOXELS * 8 + (2 << 20));
+    assert_true(((double *)v.data)[VOXELS - 1] == -2.5);
+    assert_true(((double *)v.data)[VOXELS - 2] == 0);
+    lob_volume_free(&v);
+}
+
 typedef struct {
     const char *name;
     const lob_volume *volume;
