@@ -97,24 +97,26 @@ void lob_voxels_mixed(void *out, const lob_volume *v, int64_t first, int64_t n, 
 {
     const int64_t word = (int64_t)lob_type_of(v->type)->bytes, frames = lob_frames_held(v);
     const int64_t channels = v->channels / frames, channel = lob_voxels(v) * frames;
+    const int64_t part = 1 << 12; /* voxels, which stay in the cache from channel to channel */
 #pragma omp parallel for num_threads(threads)
-    for (int64_t c = 0; c < channels; c++)
-        lob_copy_strided((char *)out + c * word, channels * word,
-                         (const char *)v->data + (c * channel + first) * word, word, n,
-                         (size_t)word);
+    for (int64_t at = 0; at < n; at += part)
+        for (int64_t c = 0; c < channels; c++)
+            lob_copy_strided((char *)out + (at * channels + c) * word, channels * word,
+                             (const char *)v->data + (c * channel + first + at) * word, word,
+                             n - at < part ? n - at : part, (size_t)word);
 }
 
 lob_status lob_put_mixed(const lob_volume *v, int threads,
                          lob_status (*put)(void *state, const void *bytes, size_t n,
                                            lob_error *error),
-                         void *state, lob_error *error)
+                         void *state, const char *path, lob_error *error)
 {
     enum { PIECE = 1 << 25 };
     const int64_t all = lob_voxels(v) * lob_frames_held(v), bytes = lob_volume_bytes(v) / all;
     if (v->channels == lob_frames_held(v)) return put(state, v->data, (size_t)(all * bytes), error);
     const int64_t most = all * bytes < PIECE ? all : PIECE / bytes + 1;
     void *const piece = malloc((size_t)(most * bytes));
-    if (!piece) return lob_fail(error, LOB_ENOMEM, "no memory to write it");
+    if (!piece) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     lob_status st = LOB_OK;
     for (int64_t at = 0; st == LOB_OK && at < all; at += most) {
         const int64_t n = all - at < most ? all - at : most;

@@ -182,7 +182,7 @@ void lob_voxels_mixed(void *out, const lob_volume *volume, int64_t first, int64_
 lob_status lob_put_mixed(const lob_volume *volume, int threads,
                          lob_status (*put)(void *state, const void *bytes, size_t n,
                                            lob_error *error),
-                         void *state, lob_error *error);
+                         void *state, const char *path, lob_error *error);
 
 /* Add a file's size to info, which may be NULL. */
 void lob_info_add_file(lob_file_info *info, const lob_input *file);

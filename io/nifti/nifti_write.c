@@ -153,7 +153,7 @@ static lob_status planes_put_colours(void *state, const void *bytes, size_t n, l
     lob_volume whole = *p->volume;
     (void)n;
     whole.data = (void *)bytes;
-    return lob_put_mixed(&whole, p->threads, planes_put, p, error);
+    return lob_put_mixed(&whole, p->threads, planes_put, p, p->target.whole.path, error);
 }
 
 static lob_status planes_commit(void *state, lob_error *error)

@@ -283,7 +283,8 @@ lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
             st =
                 lob_gzip_writer_begin(&gzip, &out, (uint64_t)lob_volume_bytes(volume),
                                       options->level, options->threads, options->compress_s, error);
-        if (st == LOB_OK) st = lob_put_mixed(volume, options->threads, put_packed, gzip, error);
+        if (st == LOB_OK)
+            st = lob_put_mixed(volume, options->threads, put_packed, gzip, where->path, error);
         lob_gzip_writer_free(gzip);
         st = lob_output_end(&out, st, error);
     }

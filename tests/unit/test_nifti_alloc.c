@@ -107,14 +107,14 @@ static lob_status write_once(void *user)
 {
     const writing *w = user;
     lob_write_options options = lob_write_defaults();
-    options.labels = true;
+    options.labels = w->volume->channels == 1;
     options.threads = 2;
     lob_error error = {.text = ""};
     const int before = scratch_files();
     const lob_status st = lob_write(w->volume, scratch(w->name), &options, &error);
     assert_int_equal(scratch_files(), before + (st == LOB_OK ? w->files : 0));
     if (st != LOB_OK) {
-        assert_true(error.text[0] != '\0');
+        if (!strstr(error.file, "out.")) fail_msg("%s: no file: %s", w->name, error.text);
         return st;
     }
     unlink(scratch(w->name));
@@ -125,17 +125,21 @@ static lob_status write_once(void *user)
 TEST(writing_survives)
 {
     put_scans();
-    lob_volume scan, labels;
+    lob_volume scan, labels, colours;
     const lob_read_options options = {.frame = 0};
     assert_ok(lob_read(&scan, scratch("a.nii"), &options, NULL, NULL));
     assert_ok(lob_volume_like(&labels, &scan, LOB_U8, 1));
+    assert_ok(lob_read(&colours, scratch("c.nii"), &options, NULL, NULL));
     writing cases[] = {
-        {"out.nii",    &labels, 1},
-        {"out.nii.gz", &labels, 1},
-        {"out.hdr",    &labels, 2},
+        {"out.nii",    &labels,  1},
+        {"out.nii.gz", &labels,  1},
+        {"out.hdr",    &labels,  2},
+        {"out.nii",    &colours, 1},
+        {"out.nii.gz", &colours, 1},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_true(alloc_fail_sweep(cases[i].name, write_once, &cases[i]) > 2);
+    lob_volume_free(&colours);
     lob_volume_free(&labels);
     lob_volume_free(&scan);
 }
