@@ -53,6 +53,7 @@ typedef struct {
 /* A format's way of writing one. */
 typedef struct {
     void *state;
+    const lob_output *uncompressed; /* where bytes go as they are; NULL: they are packed first */
 
     /* The next bytes of the voxels, in their order. */
     lob_status (*put)(void *state, const void *bytes, size_t n, lob_error *error);

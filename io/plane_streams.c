@@ -267,14 +267,13 @@ static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume
     if (!g) return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     *g = (gathering){
         .volume = volume, .format = format, .where = where, .options = *options, .bytes = bytes};
-    lob_status st = lob_output_begin(&g->file, where->file, options->force, error);
-    if (st == LOB_OK) st = lob_output_fits(&g->file, (int64_t)bytes, error);
+    const lob_status st = lob_output_begin(&g->file, where->file, options->force, error);
     if (st != LOB_OK) {
-        lob_output_abort(&g->file);
         free(g);
         return st;
     }
     *sink = (lob_plane_sink){.state = g,
+                             .uncompressed = &g->file,
                              .put = gathering_put,
                              .takes_zeros = true,
                              .commit = gathering_commit,
@@ -357,12 +356,17 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
     if (!w) return lob_fail_file(error, LOB_ENOMEM, path, "no memory to write it");
     const lob_format *format = lob_format_of_name(&w->where, error);
     const lob_write_options chosen = lob_sane_write_options(options, format, &w->compress_s);
+    const size_t bytes = w->plane_bytes * (size_t)w->planes;
     lob_status st = LOB_EARG;
     if (format && format->begin_planes && volume->channels == 1)
         st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);
     else if (format)
-        st = begin_gathering(&w->sink, volume, format, &w->where, &chosen,
-                             w->plane_bytes * (size_t)w->planes, error);
+        st = begin_gathering(&w->sink, volume, format, &w->where, &chosen, bytes, error);
+    /* Planes are the work of hours, which should not end for want of space. */
+    if (st == LOB_OK && w->sink.uncompressed) {
+        st = lob_output_fits(w->sink.uncompressed, (int64_t)bytes, error);
+        if (st != LOB_OK) w->sink.discard(w->sink.state);
+    }
     if (st == LOB_OK) {
         *writer = w;
         return st;

@@ -175,13 +175,13 @@ lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume
     p->threads = options->threads;
     lob_status st = open_target(t, volume, largest, where, options, error);
     const uint64_t bytes = (uint64_t)lob_volume_bytes(volume);
-    if (st == LOB_OK && !t->gz) st = lob_output_fits(&t->whole, (int64_t)bytes, error);
     if (st == LOB_OK && t->gz)
         st = lob_gzip_writer_begin(&p->gzip, &t->whole, t->head_bytes + bytes, options->level,
                                    options->threads, options->compress_s, error);
     if (st == LOB_OK) st = planes_put(p, t->head, t->head_bytes, error);
     if (st == LOB_OK)
         *sink = (lob_plane_sink){.state = p,
+                                 .uncompressed = t->gz ? NULL : &t->whole,
                                  .put = t->type->channels > 1 ? planes_put_colours : planes_put,
                                  .commit = planes_commit,
                                  .discard = planes_abort};

@@ -7,6 +7,18 @@
 #include "tests/unit/nifti_made.h"
 #include "volumes/bytes.h"
 
+#include <sys/statvfs.h>
+
+/* What is free on any disk; 0: that is not known. */
+static uint64_t free_bytes;
+
+int disk_of(int fd, struct statvfs *disk) __asm__("fstatvfs"); /* in place of the system's */
+int disk_of(int fd, struct statvfs *disk)
+{
+    *disk = (struct statvfs){.f_frsize = free_bytes > 0, .f_bavail = free_bytes};
+    return 0;
+}
+
 static int64_t plane_bytes(const lob_volume *v)
 {
     return v->dims.nx * v->dims.ny * (int64_t)lob_type_of(v->type)->bytes;
@@ -167,6 +179,29 @@ TEST(colours_of_many_pieces)
 }
 
 static const char *const names[] = {"a.nii", "a.nii.gz", "a.hdr", "a.img.gz", "a.h5"};
+
+/* Whole volumes are tried, since a disk may compress what it holds; planes are work that waits. */
+TEST(a_disk_that_is_nearly_full)
+{
+    lob_volume v = noise_volume(LOB_U8, (lob_dims){11, 7, 5}, 1);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        const bool fits = strcmp(names[i], "a.nii.gz") == 0 || strcmp(names[i], "a.img.gz") == 0;
+        const lob_write_options options = {.force = true, .threads = 1, .level = 1};
+        lob_plane_writer *writer;
+        lob_error error = {.text = ""};
+        free_bytes = 100;
+        write_volume(&v, scratch(names[i]), &options);
+        const int files = scratch_files();
+        const lob_status st =
+            lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), &options, &error);
+        free_bytes = 0;
+        assert_int_equal(st, fits ? LOB_OK : LOB_EIO);
+        if (!fits) assert_non_null(strstr(error.text, "on the disk"));
+        lob_plane_writer_abort(writer);
+        assert_int_equal(scratch_files(), files);
+    }
+    lob_volume_free(&v);
+}
 
 TEST(every_format)
 {
