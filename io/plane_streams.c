@@ -96,6 +96,7 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     lob_opened *const o = &p->opened;
     lob_read_options chosen = options ? *options : lob_read_defaults();
     chosen.header_only = false;
+    if (chosen.frame == LOB_FRAME_ALL) chosen.frame = LOB_FRAME_UNSAID; /* one at a time */
     lob_status st = lob_opened_begin(o, path, &chosen, info, error);
     if (st == LOB_OK)
         st = o->format->open_planes ? o->format->open_planes(&p->source, out, &o->reading)

@@ -17,8 +17,9 @@ typedef struct lob_planes lob_planes;
  *   planes   out  NULL on failure
  *   out      out  as lob_read leaves it, but its data stays NULL; the caller frees it, and may
  *                 before closing; an empty volume on failure
- *   options  in   as for lob_read; header_only has no effect, and max_memory limits how much of the
- *                 volume is held at a time. NULL for lob_read_defaults()
+ *   options  in   as for lob_read; header_only has no effect, and LOB_FRAME_ALL that of
+ *                 LOB_FRAME_UNSAID; max_memory limits how much of the volume is held at a time.
+ *                 NULL for lob_read_defaults()
  *   info     out  may be NULL, else it must live until lob_planes_close: reading planes adds to the
  *                 times and, with the last plane, to the warnings
  *

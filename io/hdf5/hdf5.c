@@ -349,7 +349,6 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
 typedef struct {
     request asked;
     lob_reading reading;
-    lob_read_options options;
     lob_sandbox box;
     bool running; /* the helper */
     lob_dims dims;
@@ -437,9 +436,6 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, co
     const double start_s = lob_clock_s();
     int64_t batch;
     p->reading = *r;
-    p->options = *r->options;
-    p->reading.options = &p->options;
-    if (p->options.frame == LOB_FRAME_ALL) p->options.frame = LOB_FRAME_UNSAID; /* one at a time */
     p->asked = (request){&p->reading, .by_planes = true, .beside = read_beside(r->where)};
     lob_status st = begin(out, &p->slab, &batch, &p->box, &p->asked);
     p->running = st == LOB_OK;

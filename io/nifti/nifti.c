@@ -231,7 +231,7 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out, c
     planes *p = calloc(1, sizeof *p);
     if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
     lob_status st = lob_nifti_open(&p->from, &p->h, out, r);
-    p->frame = frame_of(out, &p->h);
+    p->frame = out->frame;
     p->plane = out->dims.nx * out->dims.ny;
     if (st == LOB_OK) st = open_readers(p, MAX_READERS, r);
     if (st == LOB_OK) {

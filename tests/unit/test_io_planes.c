@@ -161,6 +161,33 @@ TEST(many_components_of_a_gzip_file)
     expect_read("100 components", scratch("in.nii.gz"), 0);
 }
 
+/* All frames are no volume of planes; a file that has one is read. */
+TEST(all_frames_are_one_too_many)
+{
+    static const char *const files[] = {"t.nii", "t.nii.gz", "t.nrrd", "t.h5"};
+    const lob_read_options all = {.frame = LOB_FRAME_ALL, .threads = 1};
+    for (size_t i = 0; i < 2 * COUNT(files); i++) {
+        const char *const path = scratch(files[i / 2]);
+        const bool several = i % 2;
+        lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 4, 3}, several ? 2 : 1), out;
+        lob_planes *planes;
+        lob_error error = {.text = ""};
+        const lob_write_options over = {.force = true, .threads = 1};
+        v.frames = several ? 2 : 1;
+        v.frame = several ? LOB_FRAME_ALL : 0;
+        write_volume(&v, path, &over);
+        assert_int_equal(lob_planes_open(&planes, &out, path, &all, NULL, &error),
+                         several ? LOB_EDATA : LOB_OK);
+        if (several)
+            assert_int_equal(error.hint, LOB_HINT_CHOOSE_FRAME);
+        else
+            expect_boxes(files[i / 2], planes, &v);
+        lob_planes_close(planes);
+        lob_volume_free(&out);
+        lob_volume_free(&v);
+    }
+}
+
 /* More than is mixed, or taken apart, at a time. */
 TEST(colours_of_many_pieces)
 {
