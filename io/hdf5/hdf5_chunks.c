@@ -58,6 +58,8 @@ static bool same_numbers(bool *swapped, const lob_hdf5_view *view)
     return same;
 }
 
+_Static_assert((int)LOB_HDF5_MAX_AXES <= (int)LOB_BLOCK_AXES, "a chunk is a block");
+
 /*
  * Can we unpack the chunks? Those of shuffle, deflate (once, so that sizes are known) and
  * fletcher32. Files may leave chunks at the edges unfiltered without saying so in their masks.

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert((int)LOB_ZARR_DIMS <= (int)LOB_BLOCK_AXES, "a piece is a block");
+
 /* Bytes that a piece may be packed to: what does not shrink grows by less. */
 enum { GROWTH = 1 << 16, NAME = 160 };
 
