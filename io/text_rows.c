@@ -103,6 +103,7 @@ void lob_fields_cut(lob_fields *fields, char *line, char gap)
         }
         line = *from ? from + 1 : NULL;
         *to = '\0';
+        fields->open = quoted;
     }
 }
 

@@ -57,6 +57,7 @@ enum { LOB_FIELDS = 512 };
 typedef struct {
     char *field[LOB_FIELDS];
     int count;
+    bool open; /* the last one's quote has no end; set by lob_fields_cut */
 } lob_fields;
 
 /* Cut a line at a character; where that is a comma, quotes hold commas and doubled quotes. */

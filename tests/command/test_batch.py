@@ -148,6 +148,21 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
     (tmp_path / "scans.csv").write_text('image,out\r\na $b.nii.gz,"o,u.nii"\r\n')
     assert batch(tmp_path, "scans.csv", "--log", "csv", "--", "convert", "{image}", "{out}").returncode == 0
     assert (tmp_path / "o,u.nii").exists()
+    for name, text in (
+        ("plain.csv", "image,out\na $b.nii.gz,new\\no.nii\n"),
+        ("tabs.csv", "image\tout\tscan\na $b.nii.gz\tnew\\\\no.nii\ta,b\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        assert batch(tmp_path, name, "--log", name[:-4], "--", "convert", "{image}", "{out}", "--force").returncode == 0
+        (tmp_path / "new\\no.nii").unlink()
+    for text, code, told in (
+        ("image;out\na;b\n", 64, "{image} has no value: bad.csv, with commas between columns, has no such column"),
+        ("image, out\na,b\n", 64, "{out} has no value: bad.csv, with commas between columns, has no such column"),
+        ('image,"out\na,b\n', 65, "bad.csv:1: has a quote without its end"),
+        ('image,out\na,"b\nc"\n', 65, "bad.csv:2: has a quote without its end"),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        assert_one_line(batch(tmp_path, "bad.csv", "--log", "bad", "--", "convert", "{image}", "{out}"), code, told)
     odd = batch(tmp_path, "scans.tsv", "--log", "odd", "--", "convert", 'a $b.nii.gz', 'q"$`\\.nii')
     assert odd.returncode == 0, odd.stderr
     assert (tmp_path / 'q"$`\\.nii').exists()

@@ -91,9 +91,10 @@ static lob_status no_value(const planner *p, const lob_recipe_value *value, bool
     lob_recipe_place(place, sizeof place, p->b->session->line ? NULL : p->b->recipe_path,
                      value->line);
     return lob_fail(p->error, LOB_EARG,
-                    "%s{%s} has no value: %s has no such column; add it, or %s=PATTERN with "
+                    "%s{%s} has no value: %s%s has no such column; add it, or %s=PATTERN with "
                     "{column} for what differs%s",
-                    place, value->name, p->columns->source, value->name,
+                    place, value->name, p->columns->source,
+                    p->columns->commas ? ", with commas between columns," : "", value->name,
                     is_out ? ", or --out FOLDER" : "");
 }
 

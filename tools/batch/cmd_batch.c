@@ -35,8 +35,8 @@ static lob_status sort_words(lob_batch *b)
                         "batch scans.tsv -- components {image} -o {out}");
     if (wants_manifest && !b->manifest)
         return lob_fail(error, LOB_EARG,
-                        "MANIFEST is missing; name a TSV with a line a scan, or use --images "
-                        "'PATTERN'");
+                        "MANIFEST is missing; name a TSV or CSV with a line a scan, or use "
+                        "--images 'PATTERN'");
     return LOB_OK;
 }
 
@@ -263,13 +263,13 @@ const lob_command lob_command_batch = {
     .description =
         "Does for each line of a manifest what `lobule run` does with its values, to the same "
         "bytes, in one process: while one scan is computed, others are read and written. The "
-        "manifest is a TSV, or .csv, whose first line names its columns (in a cell \\t, \\n"
-        ", \\r and \\\\ stand for these characters), and a column fills the placeholder of its "
-        "name; a column scan, where there is one, names the scans. With --images the columns are "
-        "image, folder, stem, bids and scan, made from the files' names, and {out} is a file under "
-        "--out; bids keeps the suffix, as mod-T1w, where images would share it. NAME=PATTERN fills "
-        "{NAME} in all scans, with the scan's cells in the places of {column}. What stands behind "
-        "-- is a recipe of one line.\n"
+        "manifest is a TSV whose first line names its columns (in a cell \\t, \\n, \\r and \\\\ "
+        "stand for these characters), or a .csv, whose cells may stand in quotes, and a column "
+        "fills the placeholder of its name; a column scan, where there is one, names the scans. "
+        "With --images the columns are image, folder, stem, bids and scan, made from the files' "
+        "names, and {out} is a file under --out; bids keeps the suffix, as mod-T1w, where images "
+        "would share it. NAME=PATTERN fills {NAME} in all scans, with the scan's cells in the "
+        "places of {column}. What stands behind -- is a recipe of one line.\n"
         "A command or an option that is wrong for all scans is refused before the first of them. "
         "Folders of outputs are made where they are missing. One scan that fails does not stop the "
         "others (--fail-fast does). The status table has a row a scan: state, exit code, message, "

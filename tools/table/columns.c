@@ -51,8 +51,18 @@ static bool next_cells(lob_fields *cells, lob_columns *out)
     if (!line) return false;
     const size_t n = strlen(line);
     if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
-    lob_fields_cut(cells, line, lob_has_suffix(out->source, ".csv") ? ',' : '\t');
+    if (!out->names)
+        out->commas =
+            lob_has_suffix(out->source, ".csv") && (strchr(line, ',') || !strchr(line, '\t'));
+    lob_fields_cut(cells, line, out->commas ? ',' : '\t');
     return true;
+}
+
+static lob_status check_quotes(const lob_columns *out, const lob_fields *cells, lob_error *error)
+{
+    if (out->rule != LOB_COLUMNS_EXACT || !cells->open) return LOB_OK;
+    return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
+                         "has a quote without its end; a cell is on one line");
 }
 
 static lob_status take_names(lob_columns *out, const lob_fields *cells, lob_error *error)
@@ -60,6 +70,7 @@ static lob_status take_names(lob_columns *out, const lob_fields *cells, lob_erro
     const bool exact = out->rule == LOB_COLUMNS_EXACT;
     out->names = calloc((size_t)cells->count + 1, sizeof *out->names);
     if (!out->names) return no_memory(out, error);
+    LOB_TRY(check_quotes(out, cells, error));
     if (exact && cells->count > MAX_COLUMNS)
         return lob_fail_line(error, LOB_EDATA, out->source, 1, "has more than %d columns",
                              MAX_COLUMNS);
@@ -67,8 +78,8 @@ static lob_status take_names(lob_columns *out, const lob_fields *cells, lob_erro
         char *const name = cells->field[c];
         if (exact && (!name[0] || lob_columns_find(out, name) >= 0))
             return lob_fail_line(error, LOB_EDATA, out->source, 1,
-                                 "column %d has %s; a manifest is a TSV whose first line names its "
-                                 "columns",
+                                 "column %d has %s; a manifest is a TSV or CSV whose first line "
+                                 "names its columns",
                                  c + 1, name[0] ? "the name of another" : "no name");
         out->names[out->columns++] = name;
     }
@@ -79,6 +90,7 @@ static lob_status take_row(lob_columns *out, const lob_fields *cells, lob_error 
 {
     const int n = out->columns;
     const bool exact = out->rule == LOB_COLUMNS_EXACT;
+    LOB_TRY(check_quotes(out, cells, error));
     if (exact && cells->count != n)
         return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
                              "has %d cells, and the first line %d", cells->count, n);
@@ -87,7 +99,7 @@ static lob_status take_row(lob_columns *out, const lob_fields *cells, lob_error 
         return no_memory(out, error);
     for (int c = 0; c < n; c++) {
         out->cells[out->rows * n + c] = lob_fields_text(cells, c);
-        if (exact) lob_cell_decode(cells->field[c]);
+        if (exact && !out->commas) lob_cell_decode(cells->field[c]);
     }
     out->line[out->rows++] = out->text.line;
     return LOB_OK;
