@@ -160,7 +160,7 @@ static lob_status take_place(lob_hdf5_view *view, const choice *c, const double 
     const double mm = place.placed || sized ? lob_hdf5_unit_mm(place.unit, 1e-3, view, in) : 1.0;
     if (!place.placed)
         for (int a = 0; a < 3; a++) place.affine[a][a] = sized ? place.size[a] : 1.0;
-    if (!place.placed && !sized)
+    if (!place.placed && !sized && !in->spaced)
         lob_warn(in->info,
                  "%s: there is no BigDataViewer XML beside it with a voxelSize; spacing taken as "
                  "1 mm",

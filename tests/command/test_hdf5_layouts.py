@@ -254,6 +254,7 @@ def test_bdv_signed_and_without_xml(tmp_path):
     voxels, _, said = ours(path, tmp_path)
     assert voxels.dtype == "i2" and np.array_equal(voxels, data[0, 0].view("i2"))
     assert "no BigDataViewer XML" in said
+    assert good("convert", path, tmp_path / "spaced.nii", "--spacing", "1,1,2").stderr == ""
     for bad in ("<ViewSetup><id>0</id>", "\0", "<ViewSetup", "<ViewSetup><id>0</id><voxelSize><size>1 1</size>"
                 "</voxelSize></ViewSetup>"):  # fmt: skip
         path.with_suffix(".xml").write_text(bad)
