@@ -204,7 +204,7 @@ void lob_resample_planes_add(lob_resample_planes *p, const float *plane, int64_t
     const bool last = z + 1 == p->map.old.nz;
     int64_t end = p->next;
     while (end < d.nz && (!at[end].inside || at[end].first <= z) && end - p->next < p->depth) end++;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int64_t y = 0; y < d.ny; y++) {
         if (!p->lines.along[1][y].inside) continue;
         for (int64_t to = p->next, next; to < end; to = next) {
