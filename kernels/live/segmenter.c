@@ -5,6 +5,7 @@
 #include "kernels/segment/segment_job.h"
 #include "volumes/bytes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,12 +53,13 @@ static void forget(lob_segmenter *s)
 
 /* ---- the job ---- */
 
-/* Drop the images that do not fit a plan. */
+/* Drop the images and the room that do not fit a plan. */
 static void keep_images_of(lob_segmenter *s, const lob_segment_plan *plan)
 {
     const lob_segment_plan *const had = &s->plan;
     lob_segment_job *const j = &s->job;
     if (memcmp(&plan->box, &had->box, sizeof had->box) != 0) lob_segment_drop_images(j);
+    lob_segment_fit_room(j, &plan->box);
     if (memcmp(plan->median, had->median, sizeof had->median) != 0) lob_segment_drop(j, &j->view);
     if (memcmp(plan->factor, had->factor, sizeof had->factor) != 0) lob_segment_drop(j, &j->coarse);
 }
@@ -160,8 +162,8 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     j->context = context;
     j->done = 0;
     j->budget.limit = context->max_memory;
-    j->budget.peak = j->budget.held;
     keep_memory(s, context);
+    j->budget.peak = j->budget.held;
     if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
     LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, j->zeros, context, error));
     keep_within(s, &now);
@@ -247,6 +249,7 @@ void lob_segmenter_close(lob_segmenter *s)
     lob_segment_drop(&s->job, &s->job.whole);
     lob_segment_drop(&s->job, &s->job.room);
     lob_segment_zeros_drop(&s->zeros);
+    assert(s->job.budget.held == 0);
     free(s->within.slices);
     free(s);
 }

@@ -20,7 +20,7 @@ typedef struct {
     void *told;  /* what the last call was told of */
     size_t bytes;
     lob_volume before; /* the labels of the last final answer */
-    int previews, finals, cancelled, stopped, short_of_memory, refused, kept_box;
+    int previews, finals, cancelled, stopped, short_of_memory, limited, refused, kept_box;
     lob_box box;
 } history;
 
@@ -130,7 +130,8 @@ static void check_preview(history *h, const lob_volume *preview, const lob_segme
     }
 }
 
-/* The final answer, maybe after some that are cancelled; its status is that of a fresh run. */
+/* The final answer, maybe after some that are cancelled or have too little memory; its status is
+ * that of a fresh run. */
 static void finish(history *h, const lob_segment_output *fresh, const lob_segment_plan *wanted,
                    const lob_segment_input *in, lob_status st)
 {
@@ -138,15 +139,23 @@ static void finish(history *h, const lob_segment_output *fresh, const lob_segmen
     lob_segment_plan plan;
     lob_box changed, box;
     lob_status got = LOB_ECANCEL;
-    for (int visits = (int)random_below(&h->state, 60); got == LOB_ECANCEL; visits += 40) {
+    const bool limited = random_chance(&h->state, 30);
+    int64_t limit = 0;
+    for (int visits = (int)random_below(&h->state, 60);
+         got == LOB_ECANCEL || (got == LOB_ENOMEM && limit > 0); visits += 40) {
         int left = visits;
+        limit = limited && visits < 500 ? 20000 + 500 * visits : 0;
         const lob_context context = {.threads = 1 + (int)random_below(&h->state, 2),
+                                     .max_memory = limit,
                                      .progress = visits < 100 ? stop : NULL,
                                      .user = &left};
         got = lob_segmenter_finish(h->segmenter, &out, &plan, &changed, in, tell(h, &box), &context,
                                    NULL);
         h->cancelled += got == LOB_ECANCEL;
-        if (got == LOB_ECANCEL) assert_null(out.labels.data);
+        h->short_of_memory += got == LOB_ENOMEM;
+        h->limited += got == LOB_OK && limit > 0;
+        if (got == LOB_OK && limit > 0) assert_true(out.working_bytes <= limit);
+        if (got != LOB_OK) assert_null(out.labels.data);
     }
     if (got != st) fail_msg("%s: status %d, not %d", h->c.shape, (int)got, (int)st);
     if (st != LOB_OK) return;
@@ -218,7 +227,7 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
 {
     const uint64_t all = HISTORIES, some = CASES(all);
     int previews = 0, finals = 0, cancelled = 0, stopped = 0, short_of_memory = 0, refused = 0;
-    int kept_box = 0;
+    int kept_box = 0, limited = 0;
     for (uint64_t number = 0; number < some; number++) {
         history h = {.state = 7 * number + 3, .before = lob_volume_empty()};
         segment_case_make(&h.c, number, 18);
@@ -241,6 +250,7 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
         cancelled += h.cancelled;
         stopped += h.stopped;
         short_of_memory += h.short_of_memory;
+        limited += h.limited;
         refused += h.refused;
         kept_box += h.kept_box;
         lob_volume_free(&h.before);
@@ -252,10 +262,10 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
     /* All that can come about has; a quarter of the histories is too few for that. */
     if (some == all)
         assert_true(previews > 0 && finals > 0 && cancelled > 0 && stopped > 0 &&
-                    short_of_memory > 0 && refused > 0 && kept_box > 0);
+                    short_of_memory > 0 && limited > 0 && refused > 0 && kept_box > 0);
 }
 
-enum { SIDE = 40, TUBE = 2 };
+enum { SIDE = 40, TUBE = 2, ROOM = 16 };
 
 /* A bright tube of TUBE x TUBE voxels along z, in a box that is large for its plan. */
 typedef struct {
@@ -304,6 +314,8 @@ static void large_free(large *l)
 {
     lob_segment_drop_strokes(&l->job);
     lob_segment_drop_images(&l->job);
+    lob_segment_drop(&l->job, &l->job.room);
+    assert_int_equal(l->job.budget.held, 0);
     lob_volume_free(&l->image);
     lob_volume_free(&l->strokes);
 }
@@ -361,6 +373,70 @@ TEST(a_label_that_a_sparse_grid_loses_is_in_the_preview)
     assert_int_equal(((uint8_t *)rough.data)[at], 2);
     lob_volume_free(&rough);
     large_free(&l);
+}
+
+/* Working memory of a final answer, which is a fresh run's, over that of the fresh run. */
+static int64_t kept_bytes(lob_segmenter *s, const large *l, bool uncertain, int64_t limit)
+{
+    const lob_context context = {.threads = 1, .max_memory = limit};
+    lob_segment_output out, fresh;
+    lob_segment_plan plan;
+    lob_segment_input in = l->in;
+    in.uncertain = uncertain;
+    assert_ok(lob_segmenter_finish(s, &out, &plan, NULL, &in, NULL, &context, NULL));
+    assert_ok(lob_segment(&fresh, &in, &plan, lob_backends[0], THREADS(1), NULL));
+    assert_null(segment_case_differs(&out, &fresh));
+    assert_true(limit == 0 || out.working_bytes <= limit);
+    const int64_t kept = out.working_bytes - fresh.working_bytes;
+    lob_segment_output_free(&out);
+    lob_segment_output_free(&fresh);
+    return kept;
+}
+
+/* Strokes of so many labels, at most 16, in a box with sides of up to 4 steps. */
+static void draw_labels(const large *l, int64_t labels, int64_t step)
+{
+    uint8_t *const strokes = l->strokes.data;
+    memset(strokes, 0, (size_t)lob_voxels(&l->strokes));
+    for (int64_t label = 1; label <= labels; label++) {
+        const int64_t at = (label / 4 * SIDE + label % 4) * step;
+        strokes[at] = strokes[at + 4 * step * SIDE * SIDE] = (uint8_t)label;
+    }
+}
+
+TEST(memory_that_stays_goes_where_it_is_limited_or_of_no_use)
+{
+    large l;
+    lob_segmenter *s;
+    lob_segment_options options = lob_segment_defaults();
+    options.background = 1;
+    options.passes = 2;
+    options.coarse = 1000;
+    large_make(&l, 17);
+    const int64_t n = lob_voxels(&l.image);
+    assert_ok(lob_segmenter_open(&s, lob_backends[0], &l.image, &options, NULL));
+
+    /* There is none for shares that are asked for later. */
+    assert_in_range(kept_bytes(s, &l, true, 0), 1, ROOM / 2 * n);
+    assert_in_range(kept_bytes(s, &l, false, 0), ROOM * n, 2 * ROOM * n);
+
+    /* It is spared before memory is counted. */
+    ((uint8_t *)l.strokes.data)[0] = 0;
+    (void)kept_bytes(s, &l, false, (ROOM + 3) * n);
+    assert_in_range(kept_bytes(s, &l, false, 0), ROOM * n, 2 * ROOM * n);
+
+    /* Many labels, whose shares do not fit, and a small box drop what was there as they began. */
+    draw_labels(&l, 16, 9);
+    (void)kept_bytes(s, &l, false, 0);
+    assert_in_range(kept_bytes(s, &l, false, 0), 1, ROOM / 2 * n);
+    draw_labels(&l, 4, 9);
+    assert_in_range(kept_bytes(s, &l, false, 0), ROOM / 2 * n, 2 * ROOM * n);
+    draw_labels(&l, 4, 3);
+    (void)kept_bytes(s, &l, false, 0);
+    assert_in_range(kept_bytes(s, &l, false, 0), 1, ROOM / 2 * n);
+    lob_segmenter_close(s);
+    lob_volume_free(&l.image);
+    lob_volume_free(&l.strokes);
 }
 
 TEST(another_image_and_little_memory_are_refused)
