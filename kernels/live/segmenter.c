@@ -5,7 +5,6 @@
 #include "kernels/segment/segment_job.h"
 #include "volumes/bytes.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,13 +52,12 @@ static void forget(lob_segmenter *s)
 
 /* ---- the job ---- */
 
-/* Drop the images and the room that do not fit a plan. */
+/* Drop the images that do not fit a plan. */
 static void keep_images_of(lob_segmenter *s, const lob_segment_plan *plan)
 {
     const lob_segment_plan *const had = &s->plan;
     lob_segment_job *const j = &s->job;
     if (memcmp(&plan->box, &had->box, sizeof had->box) != 0) lob_segment_drop_images(j);
-    lob_segment_fit_room(j, &plan->box);
     if (memcmp(plan->median, had->median, sizeof had->median) != 0) lob_segment_drop(j, &j->view);
     if (memcmp(plan->factor, had->factor, sizeof had->factor) != 0) lob_segment_drop(j, &j->coarse);
 }
@@ -106,14 +104,12 @@ static lob_status prepare(lob_segmenter *s, lob_segment_part *now, const lob_con
     return lob_segment_box_make(&s->job, error);
 }
 
-/* Let memory stay, unless it is to be spared. */
-static void keep_memory(lob_segmenter *s, const lob_context *context)
+/* Let memory for strokes stay, unless it is to be spared. */
+static void keep_zeros(lob_segmenter *s, const lob_context *context)
 {
     s->zeros.threads = context->threads;
     s->job.zeros = context->max_memory ? NULL : &s->zeros;
-    if (!context->max_memory) return;
-    lob_segment_zeros_drop(&s->zeros);
-    lob_segment_drop(&s->job, &s->job.room);
+    if (context->max_memory) lob_segment_zeros_drop(&s->zeros);
 }
 
 static lob_status check_box(const lob_segmenter *s, const lob_segment_input *in, const lob_box *box,
@@ -162,9 +158,9 @@ static lob_status begin(lob_segmenter *s, const lob_segment_input *in, const lob
     j->context = context;
     j->done = 0;
     j->budget.limit = context->max_memory;
-    keep_memory(s, context);
     j->budget.peak = j->budget.held;
     if (s->seen.voxels.data && !s->others) return lob_segment_check(in, &s->plan, error);
+    keep_zeros(s, context);
     LOB_TRY(lob_segment_cut(&now, in->strokes, &s->within, j->zeros, context, error));
     keep_within(s, &now);
     const int64_t held = counted_of(&now);
@@ -247,9 +243,7 @@ void lob_segmenter_close(lob_segmenter *s)
     forget(s);
     lob_segment_drop_images(&s->job);
     lob_segment_drop(&s->job, &s->job.whole);
-    lob_segment_drop(&s->job, &s->job.room);
     lob_segment_zeros_drop(&s->zeros);
-    assert(s->job.budget.held == 0);
     free(s->within.slices);
     free(s);
 }

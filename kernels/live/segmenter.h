@@ -7,8 +7,7 @@
  * for: a preview may differ between CPU and GPU, and the final answer does not.
  *
  * Kept from one change to the next are the box's image, its median and the image on the coarser
- * grid, for as long as strokes give the same box; unless memory is limited, memory for strokes and
- * on a CPU what shares lie in and refining works in, of 32 bytes a voxel of the box at most; and
+ * grid, for as long as strokes give the same box; memory for strokes, unless memory is limited; and
  * on a GPU that has room the whole image, until the segmenter is closed. What is learnt from
  * strokes changes everywhere with each of them, and with it both growths: these are made afresh.
  */

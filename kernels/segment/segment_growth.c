@@ -3,7 +3,6 @@
 #include "kernels/device/device_put.h"
 #include "kernels/refine/outvote.h"
 #include "kernels/segment/segment_job.h"
-#include "volumes/bytes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,56 +45,14 @@ static lob_status take_box(lob_segment_job *j, lesson *box, lob_error *error)
     return lob_segment_filter(j, &j->view, &j->image, &median, 1, 0.02, error);
 }
 
-/* Are a growth's shares asked for when it is done? */
-static bool keeps_shares(const lob_segment_job *j, const growth *g)
-{
-    return g->last && (j->in->uncertain || j->in->suggest > 0);
-}
-
-/* Does refining work in what shares lie in, as they are done with? */
-static bool lends_shares(const lob_segment_job *j, const growth *g)
-{
-    return !j->context->device && j->context->max_memory == 0 && !j->plan->thick &&
-           !keeps_shares(j, g);
-}
-
-/* Bytes of each voxel of the box in memory that stays: of new memory, and of what is kept. */
-enum { ROOM = 16, LEAST_ROOM = 12, MOST_ROOM = 32 };
-
-void lob_segment_fit_room(lob_segment_job *j, const lob_box *box)
-{
-    const int64_t n = lob_dims_voxels(lob_box_dims(box));
-    const int64_t held = j->room.data ? lob_volume_bytes(&j->room) : 0;
-    if (held < LEAST_ROOM * n || held > MOST_ROOM * n) lob_segment_drop(j, &j->room);
-}
-
-/* Where a growth's shares lie: those of the box, if refining works there and more is to come, in
- * memory that stays, as the system clears what is new, which takes long. */
-static lob_status make_shares(lob_segment_job *j, lob_volume *shares, const lob_volume *grid,
-                              int channels, const growth *g, lob_error *error)
-{
-    lob_volume *const room = &j->room;
-    const bool box = grid == &j->image;
-    const bool stays = box && !j->once && lends_shares(j, g) && channels <= LEAST_ROOM;
-    if (box && !stays) lob_segment_drop(j, room);
-    if (stays && !room->data) (void)lob_segment_make(j, room, grid, LOB_U8, ROOM, NULL);
-    if (!stays || !room->data) return lob_segment_make(j, shares, grid, LOB_U8, channels, error);
-    *shares = lob_segment_grid(grid->dims, &grid->geometry);
-    shares->data = room->data;
-    shares->type = LOB_U8;
-    shares->channels = channels;
-    shares->borrowed = true;
-    return LOB_OK;
-}
-
 /*
  * How likely each voxel of a grid is each label, averaged over those of the lesson, smoothed, in
  * steps of 1/255: finer ones change next to nothing, and take longer to grow. outline NULL: there
  * is none.
  */
 static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume *grid,
-                        const lesson *from, const lob_volume *outline, const growth *g,
-                        double share, lob_error *error)
+                        const lesson *from, const lob_volume *outline, double blur_mm, double share,
+                        lob_error *error)
 {
     const lob_segment_options *const o = &j->plan->options;
     const bool second = from->view->data && !j->plan->values;
@@ -124,13 +81,13 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
     options.levels = true;
     options.local = j->plan->local;
     options.local_axis = j->plan->across;
-    options.blur_mm = g->numbers->blur_mm;
+    options.blur_mm = blur_mm;
     if (outline) {
         options.shape = o->shape;
         options.shape_mm = j->plan->growth[1].shape_mm;
     }
     const int channels = lob_appearance_channels(&in, &options);
-    LOB_TRY(make_shares(j, shares, grid, channels, g, error));
+    LOB_TRY(lob_segment_make(j, shares, grid, LOB_U8, channels, error));
     return j->backend->appearance(shares->data, &stats, &in, &options,
                                   lob_segment_begin(j, &turn, share), error);
 }
@@ -238,7 +195,14 @@ static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *erro
     return st;
 }
 
-/* others: where slices are thick; else without data. */
+/* Are a growth's shares asked for when it is done? */
+static bool keeps_shares(const lob_segment_job *j, const growth *g)
+{
+    return g->last && (j->in->uncertain || j->in->suggest > 0);
+}
+
+/* others: where slices are thick; else without data, and a CPU without a limit works in what shares
+ * lie in that are not kept. */
 static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
                          const lob_volume *grown, const lob_volume *others,
                          const lob_volume *shares, double share, lob_error *error)
@@ -276,9 +240,9 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
         in.absent_axis = j->plan->axis;
         options.settle = g->numbers->settle;
         options.settle_mm = g->numbers->settle_mm;
-    } else if (lends_shares(j, g)) {
+    } else if (!keeps_shares(j, g) && shares->place.kind == LOB_PLACE_MEMORY) {
         in.room = shares->data;
-        in.room_bytes = lob_volume_bytes(shares->borrowed ? &j->room : shares);
+        in.room_bytes = shares->channels * lob_voxels(shares);
     }
     in.walls = places.walls;
     in.wall_count = places.wall_count;
@@ -303,7 +267,8 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
     if (st == LOB_OK && g->last && j->plain.data) st = outvote(j, &grown, error);
     if (st == LOB_OK && thick) st = grow(j, &others, g, &seeds, shares, true, 0.2 * share, error);
     lob_segment_drop(j, &seeds);
-    if (!lends_shares(j, g) && !thick && !kept) lob_segment_drop(j, shares);
+    const bool lends = !j->context->device && j->context->max_memory == 0;
+    if (!lends && !thick && !kept) lob_segment_drop(j, shares);
     if (st == LOB_OK) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
     if (st == LOB_OK && kept) {
         j->shares = *shares;
@@ -333,7 +298,8 @@ static lob_status fine_growth(lob_segment_job *j, lob_volume *out, const lob_vol
     lob_volume shares = lob_volume_empty();
     lesson box;
     lob_status st = take_box(j, &box, error);
-    if (st == LOB_OK) st = learn(j, &shares, &j->image, &box, outline, &g, 0.4 * share, error);
+    if (st == LOB_OK)
+        st = learn(j, &shares, &j->image, &box, outline, g.numbers->blur_mm, 0.4 * share, error);
     if (j->once && g.last) lob_segment_drop(j, &j->view);
     if (st == LOB_OK) st = grow_and_refine(j, out, &g, &shares, 0.6 * share, error);
     lob_segment_drop(j, &shares);
@@ -404,7 +370,8 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *out, lob_volume 
         .labels = kept.count,
         .background = lob_label_set_find(&kept, j->background),
     };
-    if (st == LOB_OK) st = learn(j, &shares, &grid, from, NULL, &g, 0.75 * share, error);
+    if (st == LOB_OK)
+        st = learn(j, &shares, &grid, from, NULL, g.numbers->blur_mm, 0.75 * share, error);
     if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &shares, 0.15 * share, error);
     if (st == LOB_OK) st = onto_box(j, out, &labels, &kept, 0.05 * share, error);
     lob_volume *const volumes[] = {&own, &seeds, &shares, &labels};

@@ -52,9 +52,7 @@ typedef struct {
     const lob_context *context;
     lob_budget budget;
     lob_segment_zeros *zeros; /* NULL: each volume of strokes has memory of its own */
-    lob_volume room; /* bytes that the box's shares lie in and refining works in, which stay; empty:
-                        none */
-    double done;     /* of the progress, 0..1 */
+    double done;              /* of the progress, 0..1 */
     bool once; /* nothing follows the last growth: what its shares are made of goes with them */
 
     /* on the box's grid, where the context computes */
@@ -167,9 +165,6 @@ lob_status lob_segment_give(lob_segment_job *j, lob_volume *out, const lob_volum
 
 /* The last growth, and all that a caller gets of it. Frees what came out of it in the job. */
 lob_status lob_segment_finish(lob_segment_job *j, lob_segment_output *out, lob_error *error);
-
-/* Drop the room, if it is too small or too large for a box. */
-void lob_segment_fit_room(lob_segment_job *j, const lob_box *box);
 
 /* Drop what depends on strokes, or what does not. */
 void lob_segment_drop_strokes(lob_segment_job *j);

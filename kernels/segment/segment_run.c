@@ -245,7 +245,6 @@ lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segmen
         .backend = backend,
         .context = context,
         .budget = {.who = "segmenting", .limit = context->max_memory},
-        .room = none,
         .whole = none,
         .image = none,
         .view = none,

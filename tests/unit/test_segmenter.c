@@ -265,7 +265,7 @@ TEST(every_history_gives_the_labels_of_a_fresh_run)
                     short_of_memory > 0 && limited > 0 && refused > 0 && kept_box > 0);
 }
 
-enum { SIDE = 40, TUBE = 2, ROOM = 16 };
+enum { SIDE = 40, TUBE = 2 };
 
 /* A bright tube of TUBE x TUBE voxels along z, in a box that is large for its plan. */
 typedef struct {
@@ -314,7 +314,6 @@ static void large_free(large *l)
 {
     lob_segment_drop_strokes(&l->job);
     lob_segment_drop_images(&l->job);
-    lob_segment_drop(&l->job, &l->job.room);
     assert_int_equal(l->job.budget.held, 0);
     lob_volume_free(&l->image);
     lob_volume_free(&l->strokes);
@@ -373,70 +372,6 @@ TEST(a_label_that_a_sparse_grid_loses_is_in_the_preview)
     assert_int_equal(((uint8_t *)rough.data)[at], 2);
     lob_volume_free(&rough);
     large_free(&l);
-}
-
-/* Working memory of a final answer, which is a fresh run's, over that of the fresh run. */
-static int64_t kept_bytes(lob_segmenter *s, const large *l, bool uncertain, int64_t limit)
-{
-    const lob_context context = {.threads = 1, .max_memory = limit};
-    lob_segment_output out, fresh;
-    lob_segment_plan plan;
-    lob_segment_input in = l->in;
-    in.uncertain = uncertain;
-    assert_ok(lob_segmenter_finish(s, &out, &plan, NULL, &in, NULL, &context, NULL));
-    assert_ok(lob_segment(&fresh, &in, &plan, lob_backends[0], THREADS(1), NULL));
-    assert_null(segment_case_differs(&out, &fresh));
-    assert_true(limit == 0 || out.working_bytes <= limit);
-    const int64_t kept = out.working_bytes - fresh.working_bytes;
-    lob_segment_output_free(&out);
-    lob_segment_output_free(&fresh);
-    return kept;
-}
-
-/* Strokes of so many labels, at most 16, in a box with sides of up to 4 steps. */
-static void draw_labels(const large *l, int64_t labels, int64_t step)
-{
-    uint8_t *const strokes = l->strokes.data;
-    memset(strokes, 0, (size_t)lob_voxels(&l->strokes));
-    for (int64_t label = 1; label <= labels; label++) {
-        const int64_t at = (label / 4 * SIDE + label % 4) * step;
-        strokes[at] = strokes[at + 4 * step * SIDE * SIDE] = (uint8_t)label;
-    }
-}
-
-TEST(memory_that_stays_goes_where_it_is_limited_or_of_no_use)
-{
-    large l;
-    lob_segmenter *s;
-    lob_segment_options options = lob_segment_defaults();
-    options.background = 1;
-    options.passes = 2;
-    options.coarse = 1000;
-    large_make(&l, 17);
-    const int64_t n = lob_voxels(&l.image);
-    assert_ok(lob_segmenter_open(&s, lob_backends[0], &l.image, &options, NULL));
-
-    /* There is none for shares that are asked for later. */
-    assert_in_range(kept_bytes(s, &l, true, 0), 1, ROOM / 2 * n);
-    assert_in_range(kept_bytes(s, &l, false, 0), ROOM * n, 2 * ROOM * n);
-
-    /* It is spared before memory is counted. */
-    ((uint8_t *)l.strokes.data)[0] = 0;
-    (void)kept_bytes(s, &l, false, (ROOM + 3) * n);
-    assert_in_range(kept_bytes(s, &l, false, 0), ROOM * n, 2 * ROOM * n);
-
-    /* Many labels, whose shares do not fit, and a small box drop what was there as they began. */
-    draw_labels(&l, 16, 9);
-    (void)kept_bytes(s, &l, false, 0);
-    assert_in_range(kept_bytes(s, &l, false, 0), 1, ROOM / 2 * n);
-    draw_labels(&l, 4, 9);
-    assert_in_range(kept_bytes(s, &l, false, 0), ROOM / 2 * n, 2 * ROOM * n);
-    draw_labels(&l, 4, 3);
-    (void)kept_bytes(s, &l, false, 0);
-    assert_in_range(kept_bytes(s, &l, false, 0), 1, ROOM / 2 * n);
-    lob_segmenter_close(s);
-    lob_volume_free(&l.image);
-    lob_volume_free(&l.strokes);
 }
 
 TEST(another_image_and_little_memory_are_refused)
