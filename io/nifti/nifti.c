@@ -270,9 +270,11 @@ static lob_status read_voxels(lob_volume *out, planes *p, const lob_reading *r)
 {
     lob_nifti *const h = &p->h;
     const lob_reading *const image = &p->from.image;
-    const bool converts = h->type->channels > 1 || h->type->word == 16;
-    LOB_TRY(lob_memory_allows(lob_product(h->frame_bytes, h->vectors, converts ? 2 : 1, 1), image));
-    if (lob_is_gzip(image->file->bytes, image->file->size)) {
+    const bool packed = lob_is_gzip(image->file->bytes, image->file->size);
+    const int64_t inflated =
+        lob_product(h->frame_bytes, h->vectors, h->type->channels > 1 ? 2 : 1, 1);
+    LOB_TRY(lob_memory_allows(packed ? inflated : lob_volume_bytes(out), image));
+    if (packed) {
         /* All frames at once is several times as fast, where memory holds them. */
         lob_reading quiet = *image;
         quiet.error = NULL;

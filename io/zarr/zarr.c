@@ -276,17 +276,23 @@ typedef struct {
 } planes;
 
 /* Voxels of a box, channel after channel. */
+static lob_status read_box(const planes *p, unsigned char *out, const lob_box *box,
+                           lob_error *error)
+{
+    const int64_t *const first = box->first, *const sides = box->size;
+    const int64_t from[LOB_ZARR_DIMS] = {p->frame, 0, first[2], first[1], first[0]};
+    const int64_t size[LOB_ZARR_DIMS] = {1, p->im.array.shape[C], sides[2], sides[1], sides[0]};
+    return lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size, p->options.threads,
+                             p->path, error);
+}
+
 static lob_status planes_get_box(void *state, unsigned char *out, const lob_box *box,
                                  lob_error *error)
 {
     const planes *const p = state;
-    const int64_t *const first = box->first, *const sides = box->size;
-    const int64_t from[LOB_ZARR_DIMS] = {p->frame, 0, first[2], first[1], first[0]};
-    const int64_t size[LOB_ZARR_DIMS] = {1, p->im.array.shape[C], sides[2], sides[1], sides[0]};
     const lob_reading reading = {.path = p->path, .options = &p->options, .error = error};
     LOB_TRY(allow(&p->im, 0, &reading));
-    return lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size, p->options.threads,
-                             p->path, error);
+    return read_box(p, out, box, error);
 }
 
 static lob_status planes_stored(void *state, lob_box *box, lob_error *error)
@@ -323,7 +329,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
             p->kept = lob_voxel_memory_zero(p->row_bytes);
             p->row = -1;
             if (!p->kept) return lob_fail_file(error, LOB_ENOMEM, p->path, "out of memory");
-            LOB_TRY(planes_get_box(p, p->kept, &layer, error));
+            LOB_TRY(read_box(p, p->kept, &layer, error));
             p->row = row;
         }
         for (int64_t c = 0; c < shape[C]; c++)

@@ -82,12 +82,13 @@ def fuse(
     chosen: _abi.lob_fuse_options = library.lob_fuse_defaults()
     put(chosen, patch=patch, search=search, floor=floor)
     chosen.majority = choice("method", method, Method) == 1
-    pairs, kept, seen = (_abi.lob_fuse_atlas * len(atlases))(), [], of.described()
-    for i, (scan, painted) in enumerate(_pairs(atlases)):
+    given = list(_pairs(atlases))
+    pairs, kept, seen = (_abi.lob_fuse_atlas * len(given))(), [], of.described()
+    for i, (scan, painted) in enumerate(given):
         moved, own = of.beside(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}")
         pairs[i] = _abi.lob_fuse_atlas(pointer(moved[0]), pointer(own.own()))
         kept.append((moved, own))
-    asked = _abi.lob_fuse_input(pointer(seen), pairs, len(atlases))
+    asked = _abi.lob_fuse_input(pointer(seen), pairs, len(given))
     out: _abi.lob_fuse_output = library.lob_fuse_output_empty()
     try:
         call.run(library.lob_fuse, byref(out), byref(asked), byref(chosen))

@@ -360,7 +360,7 @@ def resample(
             raise InputError("onto: both images must say where they lie, as those of nibabel and SimpleITK do")
     chosen: _abi.lob_resample_options = library.lob_resample_defaults()
     chosen.method = choice("method", method or ("majority" if labels else "linear"), Method)
-    chosen.fill = (fill - of.inter) / (of.slope or 1.0)
+    chosen.fill = (float(fill) - of.inter) / (of.slope or 1.0)
     voxels = of.voxels
     if chosen.method >= _abi.LOB_RESAMPLE_MAJORITY:
         voxels = voxels.astype(DTYPES[library.lob_label_type(int(voxels.max()))], copy=False)

@@ -496,7 +496,7 @@ def phantom(
     call = Call(**options)
     made: _abi.lob_phantom_options = library.lob_phantom_defaults(choice("kind", kind, Phantom))
     if shape is not None:
-        made.dims = _abi.lob_dims(*shape[::-1])
+        made.dims = _abi.lob_dims(*[*shape][::-1])
     if spacing is not None:
         made.spacing_mm[:] = np.broadcast_to(np.asarray(spacing, float), 3)[::-1].tolist()
     put(made, noise=noise, cells=cells, random_seed=random_seed, drawn=strokes)

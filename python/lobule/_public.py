@@ -86,7 +86,7 @@ def _without_error(asked: Check) -> Check:
 # As C and the functions take them, from arrays without axes too: float() would take texts, int() cut.
 _is_whole = _without_error(lambda value: operator.index(value) is not None)
 _is_number = _without_error(lambda value: math.fabs(value) is not None)
-_is_label = _without_error(lambda value: int(value) == value)
+_is_label = _without_error(lambda value: int(value) == value and abs(int(value)) < 2**31)
 
 
 def _all(value: Any, fit: Check, count: int | None = None) -> bool:

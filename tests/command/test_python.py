@@ -403,6 +403,7 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (TypeError, TypeError, lambda: lobule.threshold(VOLUME, range=(5,)), r"range is \(5,\); it is a pair"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, window=3), "window is 3; it is a pair"),
         (TypeError, TypeError, lambda: lobule.labels(VOLUME, drop=[2.5]), r"drop is \[2.5\]; it is a whole number or several"),
+        (TypeError, TypeError, lambda: lobule.labels(VOLUME, keep=[2**32 + 1]), r"keep is \[4294967297\]; it is a whole number or several"),
         (TypeError, TypeError, lambda: lobule.labels(VOLUME, [("keep", [1.9])]), r"keep is \[1.9\]; it is a whole number or several"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, [("window", 3)]), "window is 3; it is a pair"),
         (TypeError, TypeError, lambda: lobule.threshold(VOLUME, range=np.array(5.0)), r"range is array\(5.\); it is a pair"),
@@ -465,6 +466,7 @@ def test_numbers_may_be_of_any_kind(number):
         (lambda a, b: lobule.threshold(STROKED, range=Items(a, b)), (80, 120)),
         (lambda a, b: lobule.filter(STROKED, [("window", (a, b))], scale=(a, b)), (80, 120)),
         (lambda a, b: lobule.threshold(STROKED, above=a), (80, 120)),
+        (lambda a, b: lobule.resample(STROKED, 3, fill=a), (80, 120)),
         (lambda a, b: lobule.labels(truth, keep=[a, b]), (1, 2)),
         (lambda a, b: lobule.labels(truth, drop=iter([a, b])), (1, 2)),
         (lambda a, b: lobule.labels(truth, keep=Items(a, b), map={1: b}), (1, 2)),
@@ -487,13 +489,13 @@ def test_labels_and_counts_may_come_from_arrays():
 
 
 def test_pairs_and_reports_may_be_held_by_anything():
-    truth = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)[1].astype(STROKED.dtype)
+    truth = lobule.phantom("abdomen", shape=iter((16, 40, 40)), spacing=8)[1].astype(STROKED.dtype)
     pairs, told = [(STROKED, truth)], collections.UserDict()
     wanted = lobule.fuse(STROKED, pairs, report=told)
     assert told["fused"]
     for held in (np.stack([STROKED, truth])[np.newaxis], [np.stack([STROKED, truth])], Items(*pairs), [Items(STROKED, truth)]):
         np.testing.assert_array_equal(lobule.carry(STROKED + 1, held), lobule.carry(STROKED + 1, pairs))
-    for held in (np.stack([STROKED, truth])[np.newaxis], [np.stack([STROKED, truth])]):
+    for held in (np.stack([STROKED, truth])[np.newaxis], [np.stack([STROKED, truth])], Items(*pairs), iter(pairs)):
         np.testing.assert_array_equal(lobule.fuse(STROKED, held), wanted)
     ends = np.percentile(STROKED, [1, 99])
     wanted = lobule.preview(STROKED, window=tuple(ends.tolist()))

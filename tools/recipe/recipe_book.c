@@ -32,6 +32,7 @@ static void add_installed(lob_found *f)
     if (!program) return;
     *(char *)lob_name_in_path(program) = '\0';
     char *const way = lob_printed("%s/%s", program, LOBULE_SHARE "/lobule/recipes");
+    if (!way) f->no_memory = true;
     if (way && lob_is_folder(way)) add_path(f, lob_real_path(way)); /* messages name it */
     free(way);
     free(program);
@@ -82,8 +83,10 @@ lob_status lob_recipe_find(char **path, const char *name, lob_error *error)
         free(*path);
         *path = NULL;
     }
+    const bool no_memory = f.no_memory;
     lob_found_free(&f);
     if (*path) return LOB_OK;
+    if (no_memory) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
     return lob_fail(error, LOB_ENOINPUT,
                     "%s: no such recipe, neither a file nor installed; `lobule run --list` names "
                     "those that are",
