@@ -234,6 +234,7 @@ static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_read
 {
     const int64_t *const shape = im->array.shape, *const piece = im->array.piece;
     const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
+    LOB_TRY(can_look(im, r));
     const int64_t voxels = lob_product(shape[X], shape[Y], planes, shape[C]);
     const int64_t bytes = lob_product(voxels, word, 1, 1);
     const int64_t pieces = 2 * lob_zarr_places(piece) * word * r->options->threads;
@@ -248,8 +249,7 @@ static lob_status read_zarr(lob_volume *out, const lob_reading *r)
     const int64_t *const shape = im.array.shape;
     const int64_t from[LOB_ZARR_DIMS] = {out->frame};
     const int64_t size[LOB_ZARR_DIMS] = {1, shape[C], shape[Z], shape[Y], shape[X]};
-    lob_status st = header_only ? LOB_OK : can_look(&im, r);
-    if (st == LOB_OK && !header_only) st = allow(&im, shape[Z], r);
+    lob_status st = header_only ? LOB_OK : allow(&im, shape[Z], r);
     if (st == LOB_OK && !header_only) {
         const double start_s = lob_clock_s();
         out->data =
