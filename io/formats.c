@@ -254,7 +254,10 @@ lob_box_reading lob_box_reading_of(const char *path)
         how = LOB_BOX_ALONE;
     } else if (lob_input_open(&file, where.file, NULL) == LOB_OK) {
         const lob_format *const format = format_of_content(&where, &file);
-        if (format && format->open_planes) how = LOB_BOX_OF_PLANES;
+        if (format && format->open_planes)
+            how = format == &lob_format_nifti && !lob_is_gzip(file.bytes, file.size)
+                      ? LOB_BOX_ALONE
+                      : LOB_BOX_OF_PLANES;
     }
     free(store);
     lob_input_close(&file);

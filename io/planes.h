@@ -58,8 +58,8 @@ lob_status lob_planes_get_box(lob_planes *planes, void *out, const lob_box *box,
  */
 lob_status lob_planes_stored(lob_planes *planes, lob_box *box, lob_error *error);
 
-/* What reading a box takes: all of the volume, the planes that the box lies in, or its own voxels
- * alone. */
+/* What reading a box takes: all of the volume, all planes before it too, or the planes or chunks
+ * alone that it lies in. */
 typedef enum { LOB_BOX_OF_ALL, LOB_BOX_OF_PLANES, LOB_BOX_ALONE } lob_box_reading;
 
 /* That of a volume, of which nothing is read but its first bytes; LOB_BOX_OF_ALL where there is

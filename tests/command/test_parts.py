@@ -92,6 +92,7 @@ def test_a_volume_that_memory_does_not_hold(tmp_path, small, kind, planes, limit
         "--uncertain u.nii.gz --strength s.nii --suggest 2 --sheet sheet.png",
         "--slices-full --background 9 --margin 2vox --share 0.1 --ends 0",
         "--margin 0mm --share 0 --ends 0 --passes 1 --strength s.ome.zarr",
+        "--previous ../previous.KIND --reach 4vox",
     ],
 )
 def test_the_bytes_are_those_of_all_at_once(tmp_path, kind, options):
@@ -99,14 +100,16 @@ def test_the_bytes_are_those_of_all_at_once(tmp_path, kind, options):
     image, seeds = ball()
     shape, at = (300, 280, 260), (0, 40, 300 - 260)
     limit = "40MiB"  # of the 63 MB that strokes and scan take, and twice the 22 MB of strokes
-    for name, array in (("scan", image[30:, 30:82, 30:82]), ("strokes", seeds[30:, 30:82, 30:82])):
-        in_a_corner(tmp_path / "raw.nii", array, shape, at)
+    earlier = np.where(seeds > 2, 0, seeds)  # a stroke lies on what was left out of the ball
+    earlier[60, 60, 60], earlier[31, 31, 31], earlier[80, 31, 31] = 2, 7, 9
+    for name, array in (("scan", image), ("strokes", seeds), ("previous", np.roll(earlier, 2, 1))):
+        in_a_corner(tmp_path / "raw.nii", array[30:, 30:82, 30:82], shape, at)
         good("convert", "raw.nii", f"{name}.{kind}", cwd=tmp_path)
         (tmp_path / "raw.nii").unlink()
     boxes = []
     for folder, more in (("all", []), ("part", ["--max-memory", limit, "--threads", "1"])):
         (tmp_path / folder).mkdir()
-        words = f"segment ../scan.{kind} ../strokes.{kind} -o mask.nii.gz {options}".split()
+        words = f"segment ../scan.{kind} ../strokes.{kind} -o mask.nii.gz {options}".replace("KIND", kind).split()
         told = good(*words, *more, "--report", "../r.json", cwd=tmp_path / folder).stdout
         (tmp_path / folder / "told").write_text(told)
         boxes.append(json.loads((tmp_path / "r.json").read_text())["results"]["chosen"]["box"])
@@ -135,12 +138,10 @@ def test_strokes_of_a_part_and_strokes_that_lie_otherwise(tmp_path):
         assert_one_line(lobule("segment", "scan.nii.gz", name, "-o", "out.nii.gz", cwd=tmp_path), 65, "no strokes")
 
 
-def test_what_wants_all_says_what_would_do(tmp_path):
+def test_a_box_that_memory_does_not_hold_says_what_would_do(tmp_path):
     image, seeds = ball()
-    for name, array in (("scan", image), ("strokes", seeds), ("mask", (seeds == 2).astype(np.uint8))):
+    for name, array in (("scan", image), ("strokes", seeds)):
         in_a_corner(tmp_path / f"{name}.nii", array, (300,) * 3, (100,) * 3)
-    line = ["segment", "scan.nii", "strokes.nii", "-o", "out.nii", "--previous", "mask.nii", "--max-memory", "100MiB"]
-    refused(tmp_path, line, 75, "--previous wants the whole volume", "lobule crop --around strokes.nii")
     wide = ["segment", "scan.nii", "strokes.nii", "-o", "out.nii", "--margin", "100vox", "--max-memory", "60MiB"]
     refused(tmp_path, wide, 75, "the box around the strokes has", "--margin")
 
@@ -208,15 +209,21 @@ def test_a_recipe_has_strokes_in_memory(tmp_path):
     assert np.array_equal(load(tmp_path / "mask.nii.gz"), load(tmp_path / "want.nii.gz"))
 
 
-def test_previous_that_just_does_not_fit_says_so(tmp_path):
+def test_earlier_labels_take_the_box_that_they_lie_in(tmp_path):
+    """What is far from them takes nothing; the line of those that lie too wide says what would do."""
     image, seeds = ball()
     for name, array in (("scan", image), ("strokes", seeds), ("mask", (seeds == 2).astype(np.uint8))):
-        in_a_corner(tmp_path / f"{name}.nii", array, (240,) * 3, (100,) * 3)
+        in_a_corner(tmp_path / f"{name}.nii", array, (300,) * 3, (100,) * 3)
     line = ["segment", "scan.nii", "strokes.nii", "-o", "out.nii", "--previous", "mask.nii", "--force", "--threads", "1"]
+    good(*line, "--max-memory", "10MiB", cwd=tmp_path)
+    wide = np.memmap(tmp_path / "mask.nii", np.uint8, "r+", 352, (300,) * 3, order="F")
+    wide[0, 299, 40] = 1
+    wide.flush()
     seen = set()
-    for limit in range(108, 178, 12):
+    for limit in range(24, 240, 24):
         done = lobule(*line, "--max-memory", f"{limit}MiB", cwd=tmp_path)
         seen.add(done.returncode)
         if done.returncode:
-            assert_one_line(done, 75, "--previous wants the whole volume", "lobule crop --around strokes.nii")
-    assert seen == {0, 75}
+            words = ["mask.nii: needs"] if limit < 64 else ["x 300 x", "lobule crop --around strokes.nii"]
+            assert_one_line(done, 75, *words)
+    assert seen == {0, 75} and load(tmp_path / "out.nii")[0, 299, 40] == 1

@@ -1,7 +1,8 @@
 /*
  * Boxes of volumes that memory need not hold: the part of a scan around strokes, and what is made
- * of it. A whole volume is read where that is quicker and it fits, or its format has no planes,
- * else some planes at a time; of a Zarr array the box alone.
+ * of it. Of a Zarr array the box alone is read, of a .nii the planes that it lies in. What is
+ * inflated from its start is read as a whole where that fits beside the box, in threads; what has
+ * no planes always.
  */
 #ifndef LOB_PARTS_H
 #define LOB_PARTS_H

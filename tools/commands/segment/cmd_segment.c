@@ -99,7 +99,8 @@ static lob_status write_outputs(lob_session *s, work *w)
     if (w->suggest > 0) LOB_TRY(lob_segment_list_slices(s, w));
     if (w->sheet)
         LOB_TRY(lob_segment_sheet(s, &w->image, &w->seeds, &w->plan, &w->found, w->sheet));
-    LOB_TRY(lob_segment_no_room(s, w, lob_segment_correct_previous(s, w)));
+    lob_grid_drop(s, &w->image);
+    LOB_TRY(lob_segment_correct_previous(s, w));
     LOB_TRY(lob_part_write(s, &w->found.strength, w->plan.box.first, &w->whole, w->files.strength,
                            false));
     LOB_TRY(lob_part_write(s, &w->found.labels, w->first, &w->whole, w->files.out, true));
@@ -140,6 +141,7 @@ static lob_status segment(lob_session *s, void *user)
     LOB_TRY(choose(s, w));
     if (w->print) return lob_segment_print(&w->plan, &w->files, &s->error);
     LOB_TRY(suggest(s, w, check_room(s, w)));
+    LOB_TRY(lob_segment_check_previous(s, w));
     LOB_TRY(lob_segment_read_box(s, w));
     LOB_TRY(suggest(s, w, compute(s, w)));
     return write_outputs(s, w);
@@ -248,8 +250,8 @@ const lob_command lob_command_segment = {
         "with the second take background that both give them. Borders are then moved to where the "
         "image changes, pieces without a stroke are dropped and holes filled. Strokes keep their "
         "labels. Labels are written on the scan's whole grid, the "
-        "background as 0. Memory holds the box alone, so scan and strokes may be larger; with "
-        "--previous it holds the whole.\n"
+        "background as 0. Memory holds the box alone, with --previous that of these labels too, so "
+        "scan and strokes may be larger.\n"
         "What depends on the case is chosen from image and strokes, the same on every machine and "
         "device, and the report says how. --print-recipe prints it as a recipe, plain lines of "
         "other commands: `lobule run` runs them to the same bytes, and any of them can be "

@@ -31,27 +31,10 @@ static lob_status fill_slices(lob_session *s, lob_segment_work *w)
     return LOB_OK;
 }
 
-lob_status lob_segment_no_room(lob_session *s, const lob_segment_work *w, lob_status st)
-{
-    if (st == LOB_ENOMEM)
-        lob_error_add(&s->error,
-                      "; --previous wants the whole volume: cut scan, strokes and these labels to "
-                      "a box with lobule crop --around %s",
-                      w->files.seeds);
-    return st;
-}
-
 static lob_status read_previous(lob_session *s, lob_segment_work *w)
 {
-    lob_status st =
-        lob_grid_read_labels(s, &w->previous, w->previous_path, &w->whole, w->files.image);
-    /* What is laid on the whole grid: strokes, and labels of their type. */
-    const int64_t each = 2 * (int64_t)lob_type_of(w->seeds.type)->bytes;
-    const int64_t more =
-        st == LOB_OK ? lob_segment_correct_bytes(w) + each * lob_voxels(&w->whole) : 0;
-    if (st == LOB_OK) st = lob_session_take(s, more, w->previous_path);
-    if (st == LOB_OK) lob_session_give(s, more);
-    LOB_TRY(lob_segment_no_room(s, w, st));
+    LOB_TRY(lob_part_read_marked(s, &w->previous, &w->kept, w->previous_path, true, &w->whole,
+                                 w->files.image));
     if (w->options.background > 0) return LOB_OK;
     return lob_session_name(s,
                             lob_segment_background(&w->options.background, &w->previous, &w->seeds,
@@ -64,7 +47,7 @@ lob_status lob_segment_read(lob_session *s, lob_segment_work *w)
     const lob_segment_files *const f = &w->files;
     LOB_TRY(lob_part_header(s, &w->whole, f->image, f->frame, w->print));
     if (!w->print) lob_part_ahead(s, f->image, f->frame);
-    lob_session_ahead(s, w->previous_path, LOB_FRAME_NONE);
+    lob_part_ahead(s, w->previous_path, LOB_FRAME_NONE);
     LOB_TRY(lob_session_check(s, &w->whole, LOB_I32, 1, f->out));
     LOB_TRY(lob_session_check(s, &w->whole, LOB_F32, 1, f->strength));
     LOB_TRY(lob_session_check(s, &w->whole, LOB_U8, 1, w->uncertain));

@@ -20,7 +20,8 @@ typedef struct {
     lob_volume image;         /* as the scan, */
     lob_segment_output found; /* and what comes out; */
     int64_t first[3];         /* where the labels begin */
-    lob_volume previous;      /* on the scan's whole grid, with own labels */
+    lob_volume previous;      /* with own labels, */
+    lob_box kept;             /* in the box that has all of them */
     lob_segment_plan plan;    /* of that grid */
 } lob_segment_work;
 
@@ -28,14 +29,11 @@ typedef struct {
 lob_status lob_segment_read(lob_session *s, lob_segment_work *w);
 lob_status lob_segment_read_box(lob_session *s, lob_segment_work *w);
 
-/* After LOB_ENOMEM of --previous: add to the error what would do. Returns st. */
-lob_status lob_segment_no_room(lob_session *s, const lob_segment_work *w, lob_status st);
-
 /* The plan among the results of the report. */
 void lob_segment_report(lob_session *s, const lob_segment_work *w);
 
-/* Bytes that the next takes, beside inputs and result. */
-int64_t lob_segment_correct_bytes(const lob_segment_work *w);
+/* Is there memory for the next? */
+lob_status lob_segment_check_previous(lob_session *s, const lob_segment_work *w);
 
 /* Join the result with the labels of --previous, if these are given. */
 lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w);
