@@ -99,11 +99,10 @@ void lob_input_close(lob_input *in)
 
 /* ---- outputs ---- */
 
-/* The folder part of a path, malloc'ed: "a/b" gives "a", "b" gives ".", "/b" gives "/". */
 char *lob_folder_of(const char *path)
 {
-    const size_t n = (size_t)(lob_name_in_path(path) - path);
-    return n == 0 ? strdup(".") : strndup(path, n > 1 ? n - 1 : 1);
+    const size_t n = lob_folder_length(path);
+    return n == 0 ? strdup(".") : strndup(path, n);
 }
 
 static bool same_existing(const char *a, const char *b)
@@ -137,14 +136,13 @@ enum { STALE_S = 3600 };
 
 char *lob_hidden_name(const char *path, int number)
 {
-    char *folder = lob_folder_of(path), *hidden = NULL;
+    const char *const name = lob_name_in_path(path);
+    char *hidden = NULL;
     unsigned long long code = (unsigned)number;
-    if (!folder) return NULL;
     if (number >= LOB_HIDDEN_NAMES) lob_random(&code, sizeof code);
     /* a name may have 255 bytes; the dots, the digits and "tmp" take at most 22 */
-    if (asprintf(&hidden, "%s/.%.200s.%llx.tmp", folder, lob_name_in_path(path), code) < 0)
-        hidden = NULL;
-    free(folder);
+    if (asprintf(&hidden, "%.*s.%.200s.%llx.tmp", (int)(name - path), path, name, code) < 0)
+        return NULL;
     return hidden;
 }
 

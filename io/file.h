@@ -115,7 +115,7 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error);
 /* The numbers of hidden names that are tried one after another; those above are random. */
 enum { LOB_HIDDEN_NAMES = 16 };
 
-/* The folder that a path is in, malloc'ed; NULL without memory. */
+/* The folder that a path is in, "." where it names none, malloc'ed; NULL without memory. */
 char *lob_folder_of(const char *path);
 
 /* A hidden name beside a path, for an output that is not complete: ".labels.nii.gz.0.tmp",

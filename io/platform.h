@@ -18,6 +18,14 @@
 /* The part behind the last folder: of "a/b" it is "b", of "a/" nothing. */
 const char *lob_name_in_path(const char *path);
 
+/* The length of the folder before it, without the '/' at its end unless that makes a root: of "a/b"
+ * 1, of "/b" 1, of Windows' "C:/b" 3, of "b" 0. */
+static inline size_t lob_folder_length(const char *path)
+{
+    const size_t n = (size_t)(lob_name_in_path(path) - path);
+    return n > 1 && path[n - 1] != ':' && path[n - 2] != ':' ? n - 1 : n;
+}
+
 /* Does it begin at a root, whatever the working folder is? */
 bool lob_is_from_root(const char *path);
 

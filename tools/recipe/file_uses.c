@@ -10,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The length of a real path's folder, without a slash at its end unless it is a root. */
-static size_t folder_length(const char *real)
-{
-    size_t n = (size_t)(lob_name_in_path(real) - real);
-    while (n > 1 && real[n - 1] == '/' && real[n - 2] != ':') n--;
-    return n;
-}
-
 /* The file that a path leads to, or will once the folders on it are made; malloc'ed. */
 static char *real_path(const char *path)
 {
@@ -30,7 +22,7 @@ static char *real_path(const char *path)
     char *const folder = n > 0 ? strndup(path, n) : strdup(".");
     char *const real = folder ? real_path(folder) : NULL, *made = NULL;
     if (real && strcmp(name, "..") == 0)
-        made = strndup(real, folder_length(real));
+        made = strndup(real, lob_folder_length(real));
     else if (real)
         made = name[0] && strcmp(name, ".") != 0 ? lob_path_in(real, name) : strdup(real);
     free(real);

@@ -287,7 +287,7 @@ char *lob_batch_report_of(const char *path, const lob_batch_row *row)
     const char *const name = lob_is_file(path) ? lob_name_in_path(path) : NULL;
     if (!name) return lob_path_in(path, row->report);
     if (name == path) return strdup(row->report);
-    char *const folder = strndup(path, (size_t)(name - path) - 1);
+    char *const folder = strndup(path, lob_folder_length(path));
     char *const report = folder ? lob_path_in(folder, row->report) : NULL;
     free(folder);
     return report;

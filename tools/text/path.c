@@ -21,7 +21,7 @@ char *lob_path_relative(const char *to, const char *from)
 {
     char *const there = lob_real_path(to), *const here = lob_real_path(from);
     char *path = NULL;
-    if (there && here) {
+    if (there && here && there[0] == here[0]) { /* Windows' drives have no common root */
         size_t same = 0; /* up to the slash after the last folder that both have */
         for (size_t i = 0;; i++) {
             const bool ends = (!there[i] || there[i] == '/') && (!here[i] || here[i] == '/');

@@ -17,7 +17,7 @@ static inline bool lob_is_stored_name(const char *path)
 char *lob_path_in(const char *folder, const char *name);
 
 /* The way to a file or folder from a folder, "../a/b.html" or "."; malloc'ed. NULL where one of
- * both is not there, or without memory. */
+ * both is not there, where no way leads from one to the other, or without memory. */
 char *lob_path_relative(const char *to, const char *from);
 
 /* A pattern of glob(3) that only this path matches; malloc'ed, NULL without memory. */
