@@ -186,7 +186,8 @@ static char *path_beside(const char *header_path, const char *name)
 /* Is this the name of a file in the header's own folder? */
 static bool is_plain(const char *name)
 {
-    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    return *name && lob_name_in_path(name) == name && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
 }
 
 lob_status lob_raw_second_file(char **second, const char *file, bool reading,
