@@ -2,6 +2,7 @@
 #include "tools/table/columns.h"
 
 #include "io/format.h"
+#include "io/platform.h"
 #include "tools/text/text.h"
 #include "volumes/lists.h"
 
@@ -99,6 +100,7 @@ static lob_status take_row(lob_columns *out, const lob_fields *cells, lob_error 
         return no_memory(out, error);
     for (int c = 0; c < n; c++) {
         out->cells[out->rows * n + c] = lob_fields_text(cells, c);
+        if (exact) lob_path_take(cells->field[c]); /* before "C:\temp" holds a tab */
         if (exact && !out->commas) lob_cell_decode(cells->field[c]);
     }
     out->line[out->rows++] = out->text.line;

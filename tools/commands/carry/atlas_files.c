@@ -13,7 +13,7 @@
  */
 static char *path_of(const char *table, const char *name)
 {
-    const bool relative = table && name[0] != '/';
+    const bool relative = table && !lob_is_from_root(name);
     return lob_printed("%.*s%s", relative ? (int)(lob_name_in_path(table) - table) : 0,
                        relative ? table : "", name);
 }
