@@ -715,6 +715,9 @@ void lob_random(void *bytes, size_t n)
 
 const char *lob_errno_text(int number, char *text, size_t size)
 {
-    if (strerror_s(text, size, number) != 0) snprintf(text, size, "error %d", number);
+    if (number == EACCES) /* as a spreadsheet has the table that it shows */
+        snprintf(text, size, "Permission denied, or another program has it open");
+    else if (strerror_s(text, size, number) != 0)
+        snprintf(text, size, "error %d", number);
     return text;
 }

@@ -19,7 +19,7 @@ lob_status lob_lines_begin(lob_lines *text, const char *bytes, size_t size, cons
     static const char byte_order_mark[] = "\xef\xbb\xbf";
     *text = (lob_lines){.name = name, .error = error};
     if (size > 0 && memchr(bytes, 0, size))
-        return lob_fail_file(error, LOB_EDATA, name, "is no text: it holds a byte 0");
+        return lob_fail_file(error, LOB_EDATA, name, "holds a byte 0; save it as text in UTF-8");
     text->copy = calloc(size + 1, 1);
     if (!text->copy) return lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     if (size > 0) memcpy(text->copy, bytes, size);

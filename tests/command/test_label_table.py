@@ -225,7 +225,7 @@ HOSTILE = [
     ("a.lut", b"0 Unknown 0 0 0 0\n", "names no label"),
     ("a.tsv", b"number\tname\n1\tx\n", "index"),
     ("a.tsv", b"index\tname\tcolor\n1\tx\tred\n", "line 2"),
-    ("a.tsv", b"\xff\xfe\x00i", "a byte 0"),
+    ("a.tsv", b"\xff\xfe\x00i", "save it as text in UTF-8"),
 ]
 
 

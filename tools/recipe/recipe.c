@@ -103,7 +103,7 @@ static void put(parser *p, char c)
 {
     if (p->status != LOB_OK) return;
     if (is_control(c) || p->at >= p->size) {
-        refuse(p, "a control character", "recipes are text");
+        refuse(p, "a control character", "recipes are text in UTF-8");
         return;
     }
     *p->word++ = c;
@@ -268,7 +268,7 @@ static void take_comment(parser *p)
     while (n > 0 && is_blank(peek(p, n - 1))) n--;
     for (size_t i = 0; i < n; i++)
         if (is_control(peek(p, i))) {
-            refuse(p, "a control character", "recipes are text");
+            refuse(p, "a control character", "recipes are text in UTF-8");
             return;
         }
     if (p->out->line_count == 0 && p->out->summary[0] == '\0') p->out->summary = keep(p, n);
