@@ -65,7 +65,7 @@ static bool matches(const char *pattern, const char *name)
             return false;
         }
         if (!*name) return false;
-        if (*pattern == '[' && strchr(pattern + 2, ']')) {
+        if (*pattern == '[' && pattern[1] && strchr(pattern + 2, ']')) {
             pattern++;
             if (!in_brackets(&pattern, *name)) return false;
             continue;
