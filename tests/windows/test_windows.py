@@ -62,6 +62,88 @@ def test_backslashes_part_folders(tmp_path):
     assert (tmp_path / "out/soft.nii.gz").is_file()
 
 
+@pytest.fixture(name="drive")
+def make_drive(tmp_path):
+    """A drive of its own whose root is tmp_path, where programs that run in tmp_path find themselves."""
+    letter = Path(os.environ["WINEPREFIX"], "dosdevices/y:")
+    letter.symlink_to(tmp_path)
+    yield "Y:"
+    letter.unlink()
+
+
+def test_the_root_of_a_drive(tmp_path, drive):
+    """It is another folder than the one that a program works in on that drive, which the drive's letter alone means."""
+    (tmp_path / "work").mkdir()
+    for words in (["phantom", "abdomen", "-o", "scan.nii.gz", "--size", "16,16,8"],
+                  ["filter", "scan.nii.gz", "-o", drive + r"\scan.nii.gz", "--box", "1vox"],
+                  ["filter", "scan.nii.gz", "-o", drive + "soft.nii.gz", "--box", "1vox"]):  # fmt: skip
+        done = subprocess.run([WINDOWS, *words], cwd=tmp_path / "work", capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    made = [str(file.relative_to(tmp_path)) for file in sorted(tmp_path.rglob("*.*"))]
+    assert made == ["scan.nii.gz", "work/scan.nii.gz", "work/soft.nii.gz"]
+
+
+def test_a_table_of_files_anywhere(tmp_path, drive):
+    """Names in it begin at the table's folder, unless a drive begins them."""
+    for seed, name in enumerate(("scan", "atlas")):
+        run = [WINDOWS, "phantom", "abdomen", "-o", name + ".nii.gz", "--truth", name + "_labels.nii.gz", "--size", "32,24,20",
+               "--spacing", "10,10,10", "--random-seed", str(seed)]  # fmt: skip
+        subprocess.run(run, cwd=tmp_path, check=True)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/atlases.csv").write_text(f"image,labels\r\n{drive}\\atlas.nii.gz,..\\atlas_labels.nii.gz\r\n")
+    run = [WINDOWS, "carry", "scan.nii.gz", "--atlases", r"in\atlases.csv", "-o", "carried.nii.gz"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name, gap", [("scans.tsv", "\t"), ("scans.csv", ",")])
+def test_a_manifest_of_files_anywhere(tmp_path, drive, name, gap):
+    """As a spreadsheet saves it. A backslash parts folders, whatever letter comes after it."""
+    (tmp_path / "top").mkdir()
+    subprocess.run([WINDOWS, "phantom", "abdomen", "-o", "top/new.nii.gz", "--size", "16,16,8"], cwd=tmp_path, check=True)
+    lines = [["scan", "image", "out"], ["ü 1", drive + r"\top\new.nii.gz", r"top\near.nii.gz"]]
+    (tmp_path / name).write_text("\ufeff" + "".join(gap.join(line) + "\r\n" for line in lines), encoding="utf-8")
+    run = [WINDOWS, "batch", name, "--", "filter", "{image}", "-o", "{out}", "--box", "1vox"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "top/near.nii.gz").is_file()
+
+
+@pytest.mark.parametrize("voxels", [r"..\voxels.raw", "Y:voxels.raw", r"\voxels.raw"])
+def test_a_header_reads_its_own_folder_alone(tmp_path, drive, voxels):
+    """A file that somebody sent names no other file of the machine that is to be read."""
+    assert drive in "Y:"
+    (tmp_path / "sent").mkdir()
+    (tmp_path / "voxels.raw").write_bytes(bytes(8))
+    header = f"NRRD0004\ntype: uchar\ndimension: 3\nsizes: 2 2 2\nencoding: raw\ndata file: {voxels}\n"
+    (tmp_path / "sent/scan.nhdr").write_text(header)
+    done = subprocess.run([WINDOWS, "info", "sent/scan.nhdr"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 65 and "only a file in its own folder is read" in done.stderr
+
+
+def test_a_file_that_another_program_has(tmp_path):
+    """As a spreadsheet has the table that it shows; it is neither read nor replaced, and the line says why."""
+    (tmp_path / "holds.c").write_text("""#include <windows.h>
+#include <stdio.h>
+int main(void)
+{
+    CreateFileA("table.tsv", GENERIC_READ, 0, NULL, OPEN_EXISTING, 0, NULL);
+    puts("held"), fflush(stdout);
+    return getchar();
+}""")
+    subprocess.run([GCC, "holds.c", "-o", "holds.exe"], cwd=tmp_path, check=True)
+    subprocess.run([WINDOWS, "phantom", "abdomen", "-o", "scan.nii.gz", "--size", "16,16,8"], cwd=tmp_path, check=True)
+    (tmp_path / "table.tsv").write_text("old")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(["wine", "holds.exe"], cwd=tmp_path, **pipes) as holder:
+        holder.stdout.readline()
+        run = [WINDOWS, "stats", "scan.nii.gz", "scan.nii.gz", "--table", "table.tsv", "--force"]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        holder.communicate(b"\n")
+    assert done.returncode == 73 and "another program has it open" in done.stderr and done.stderr.count("\n") == 1
+    assert (tmp_path / "table.tsv").read_text() == "old"
+
+
 @pytest.fixture(name="far")
 def make_far(tmp_path):
     """The name of another machine's folder, which is tmp_path."""
