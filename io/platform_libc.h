@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <time.h>
 
 char *strndup(const char *text, size_t n);
@@ -17,6 +18,11 @@ char *strsep(char **text, const char *marks);
 enum { FNM_PERIOD = 4 };
 int fnmatch(const char *pattern, const char *name, int flags);
 int setenv(const char *name, const char *value, int replace);
+
+/* stderr has no buffer, so that fprintf gives a terminal byte after byte, of which it makes no
+ * letters beyond ASCII. Here it gets all at once, after what stdout has. */
+int lob_fprintf(FILE *to, const char *format, ...);
+#define fprintf lob_fprintf
 
 #undef PATH_MAX
 #define PATH_MAX 4096

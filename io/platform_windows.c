@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <io.h>
 #include <sddl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -711,6 +712,20 @@ char *lob_environment(const char *name)
 void lob_random(void *bytes, size_t n)
 {
     BCryptGenRandom(NULL, bytes, (ULONG)n, BCRYPT_USE_SYSTEM_PREFERRED_RNG);
+}
+
+int lob_fprintf(FILE *to, const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int n = to == stderr ? vasprintf(&text, format, arguments) : vfprintf(to, format, arguments);
+    va_end(arguments);
+    if (to != stderr || n < 0) return n;
+    fflush(stdout);
+    n = _write(_fileno(to), text, (unsigned)n);
+    free(text);
+    return n;
 }
 
 const char *lob_errno_text(int number, char *text, size_t size)

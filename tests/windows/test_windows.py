@@ -4,6 +4,7 @@ the two programs, and LOBULE_EXE, the file that the latter runs, beside which th
 import ctypes
 import importlib.util
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -60,6 +61,57 @@ def test_backslashes_part_folders(tmp_path):
         done = subprocess.run([WINDOWS, *words], cwd=tmp_path, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/soft.nii.gz").is_file()
+
+
+def on_a_terminal(words, folder, interrupt_at=None):
+    """Exit code, of which Linux sees a byte, and what a program shows; Ctrl-C is typed once it shows this."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.execvp(words[0], words)
+    shown = b""
+    while True:
+        try:
+            more = os.read(terminal, 1 << 16)
+        except OSError:  # nobody holds its other end any more
+            break
+        if not more:
+            break
+        shown += more
+        if interrupt_at and interrupt_at in shown:
+            os.write(terminal, b"\x03")
+            interrupt_at = None
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown
+
+
+def test_what_a_terminal_shows(tmp_path):
+    """Letters whole, and no letters for what clears a line."""
+    code, shown = on_a_terminal([WINDOWS, "info", "ü 肝.nii"], tmp_path)
+    assert code == 66 and "lobule info: ü 肝.nii: cannot be opened".encode() in shown
+    (tmp_path / "mode.c").write_text("""#include <stdio.h>
+#include <stdlib.h>
+#include <windows.h>
+int main(void)
+{
+    DWORD mode = 0;
+    system(getenv("RUN"));
+    GetConsoleMode(GetStdHandle(STD_ERROR_HANDLE), &mode);
+    return mode & 4 ? 7 : 0;
+}""")
+    subprocess.run([GCC, "mode.c", "-o", "mode.exe"], cwd=tmp_path, check=True)
+    run = "Z:" + os.environ["LOBULE_EXE"].replace("/", "\\") + " --version"
+    assert on_a_terminal(["env", "RUN=" + run, "wine", "mode.exe"], tmp_path)[0] == 7
+
+
+def test_ctrl_c_leaves_nothing(tmp_path):
+    for name, size in (("scan.nii", "200,200,100"), ("old.nii", "16,16,8")):
+        subprocess.run([LINUX, "phantom", "abdomen", "-o", name, "--size", size], cwd=tmp_path, check=True)
+    before = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    words = [WINDOWS, "filter", "scan.nii", "-o", "old.nii", "--force", "--denoise", "auto"]
+    code, shown = on_a_terminal(words, tmp_path, b"%")
+    assert code == 0xC000013A & 0xFF and b"lobule filter: cancelled" in shown
+    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == before
 
 
 @pytest.fixture(name="drive")

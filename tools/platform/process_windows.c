@@ -20,6 +20,17 @@ const char lob_list_mark = ';';
 int __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***variables, int with_wildcards,
                    int *new_mode);
 
+/* Bytes pass as they are, and a terminal takes them in larger pieces and heeds "\033[K" in them. */
+static void begin_stream(FILE *stream)
+{
+    const HANDLE h = (HANDLE)_get_osfhandle(_fileno(stream));
+    DWORD mode;
+    _setmode(_fileno(stream), _O_BINARY);
+    if (!GetConsoleMode(h, &mode)) return;
+    SetConsoleMode(h, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    if (stream == stdout) setvbuf(stream, NULL, _IOFBF, BUFSIZ);
+}
+
 bool lob_process_begin(int *argc, char ***argv)
 {
     wchar_t **words, **variables;
@@ -29,8 +40,8 @@ bool lob_process_begin(int *argc, char ***argv)
     bool made = arguments != NULL;
     for (int i = 0; made && i < *argc; i++) made = (arguments[i] = lob_narrow(words[i])) != NULL;
     *argv = arguments; /* stays to the end */
-    _setmode(_fileno(stdout), _O_BINARY);
-    _setmode(_fileno(stderr), _O_BINARY);
+    begin_stream(stdout);
+    begin_stream(stderr);
     SetConsoleOutputCP(CP_UTF8);
     SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
     return made;
