@@ -210,20 +210,19 @@ def test_a_recipe_has_strokes_in_memory(tmp_path):
 
 
 def test_earlier_labels_take_the_box_that_they_lie_in(tmp_path):
-    """What is far from them takes nothing; the line of those that lie too wide says what would do."""
+    """And little more: only what is near to strokes is worked on."""
     image, seeds = ball()
     for name, array in (("scan", image), ("strokes", seeds), ("mask", (seeds == 2).astype(np.uint8))):
         in_a_corner(tmp_path / f"{name}.nii", array, (300,) * 3, (100,) * 3)
     line = ["segment", "scan.nii", "strokes.nii", "-o", "out.nii", "--previous", "mask.nii", "--force", "--threads", "1"]
     good(*line, "--max-memory", "10MiB", cwd=tmp_path)
+    near = load(tmp_path / "out.nii")
     wide = np.memmap(tmp_path / "mask.nii", np.uint8, "r+", 352, (300,) * 3, order="F")
-    wide[0, 299, 40] = 1
+    wide[0, 299, 0] = wide[299, 0, 299] = 7
     wide.flush()
-    seen = set()
-    for limit in range(24, 240, 24):
-        done = lobule(*line, "--max-memory", f"{limit}MiB", cwd=tmp_path)
-        seen.add(done.returncode)
-        if done.returncode:
-            words = ["mask.nii: needs"] if limit < 64 else ["x 300 x", "lobule crop --around strokes.nii"]
-            assert_one_line(done, 75, *words)
-    assert seen == {0, 75} and load(tmp_path / "out.nii")[0, 299, 40] == 1
+    (tmp_path / "out.nii").unlink()
+    refused(tmp_path, [*line, "--max-memory", "24MiB"], 75, "mask.nii: needs 25.7 MiB")
+    refused(tmp_path, [*line, "--max-memory", "60MiB"], 75, "300 x 300 x 300 voxels", "lobule crop --around strokes.nii")
+    good(*line, "--max-memory", "100MiB", cwd=tmp_path)
+    near[0, 299, 0] = near[299, 0, 299] = 7
+    assert np.array_equal(load(tmp_path / "out.nii"), near)

@@ -5,8 +5,6 @@
 #include "tools/session/session.h"
 #include "tools/table/terminal_table.h"
 
-#include <math.h>
-
 void lob_segment_report(lob_session *s, const lob_segment_work *w)
 {
     const lob_segment_plan *const plan = &w->plan;
@@ -64,74 +62,6 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
     lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
     LOB_TRY(lob_print_table(&table, &s->error));
     return lob_stdout_end(&s->error);
-}
-
-/* The box of what may differ from 0 after correcting. */
-static lob_box corrected_box(const lob_segment_work *w)
-{
-    lob_box box = w->plan.box;
-    lob_box_join(&box, &w->kept);
-    return box;
-}
-
-/* What lob_segment_correct takes of a voxel. */
-static int64_t correct_bytes(const lob_segment_work *w)
-{
-    return 1 + (int64_t)sizeof(float) + (int64_t)lob_type_of(w->seeds.type)->bytes +
-           (int64_t)lob_type_of(w->previous.type)->bytes;
-}
-
-/* lob_session_take for each voxel of a box; LOB_ENOMEM says what would do. */
-static lob_status take(lob_session *s, const lob_segment_work *w, const lob_box *box, int64_t each)
-{
-    const int64_t *const n = box->size;
-    const lob_status st =
-        lob_session_take(s, lob_product(n[0], n[1], n[2], each), w->previous_path);
-    if (st == LOB_ENOMEM)
-        lob_error_add(
-            &s->error,
-            "; the box around strokes and these labels has %lld x %lld x %lld voxels: cut "
-            "both and the scan to a smaller one with lobule crop --around %s",
-            (long long)n[0], (long long)n[1], (long long)n[2], w->files.seeds);
-    return st;
-}
-
-lob_status lob_segment_check_previous(lob_session *s, const lob_segment_work *w)
-{
-    const lob_box box = corrected_box(w);
-    if (!w->previous_path) return LOB_OK;
-    /* Strokes, labels and those before are laid on it. */
-    const int64_t each = correct_bytes(w) + 2 * (int64_t)lob_type_of(w->seeds.type)->bytes +
-                         (int64_t)lob_type_of(w->previous.type)->bytes;
-    LOB_TRY(take(s, w, &box, each));
-    lob_session_give(s, lob_product(box.size[0], box.size[1], box.size[2], each));
-    return LOB_OK;
-}
-
-lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w)
-{
-    const lob_size reach = isfinite(w->reach.value) ? w->reach : (lob_size){.value = 20};
-    const lob_box all = corrected_box(w), *const box = &w->plan.box;
-    lob_segment_corrected corrected;
-    if (!w->previous_path) return LOB_OK;
-    LOB_TRY(lob_part_lay(s, &w->found.labels, box, &all, &w->whole, w->previous_path));
-    LOB_TRY(lob_part_lay(s, &w->seeds, box, &all, &w->whole, w->previous_path));
-    LOB_TRY(lob_part_lay(s, &w->previous, &w->kept, &all, &w->whole, w->previous_path));
-    memcpy(w->first, all.first, sizeof w->first);
-    LOB_TRY(take(s, w, &all, correct_bytes(w)));
-    lob_session_compute(s, "correcting");
-    LOB_TRY(lob_session_done(s,
-                             lob_segment_correct(&w->found.labels, &corrected, &w->previous,
-                                                 &w->seeds, w->plan.background, reach.value,
-                                                 reach.voxels, &s->context, &s->error),
-                             w->previous_path, NULL));
-    lob_session_give(s, correct_bytes(w) * lob_voxels(&w->previous));
-    cJSON_AddNumberToObject(s->results, "correcting_stroke_voxels", (double)corrected.said);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)corrected.changed);
-    if (corrected.said == 0)
-        lob_session_note(s, "%s: no stroke says otherwise, so nothing was changed",
-                         w->previous_path);
-    return LOB_OK;
 }
 
 lob_status lob_segment_write_uncertain(lob_session *s, lob_segment_work *w)
