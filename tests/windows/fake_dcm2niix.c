@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "crashes") == 0) /* without the debugger that a real one starts */
         TerminateProcess(GetCurrentProcess(), EXCEPTION_ACCESS_VIOLATION);
     if (strcmp(what, "prints") == 0)
-        for (int i = 0; i < 1000000; i++) puts("Warning: no end of this");
+        for (int i = 0; i < 100000; i++) puts("Warning: no end of this");
     if (strcmp(what, "leaves a child") == 0) {
         putenv("FAKE=lives");
         _spawnl(_P_NOWAIT, argv[0], argv[0], NULL);
