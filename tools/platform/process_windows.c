@@ -31,6 +31,15 @@ static void begin_stream(FILE *stream)
     if (stream == stdout) setvbuf(stream, NULL, _IOFBF, BUFSIZ);
 }
 
+/* What letters the terminal took before; other programs go on with it. */
+static UINT code_page;
+
+static void leave_terminal(void)
+{
+    fflush(stdout);
+    SetConsoleOutputCP(code_page);
+}
+
 bool lob_process_begin(int *argc, char ***argv)
 {
     wchar_t **words, **variables;
@@ -42,7 +51,8 @@ bool lob_process_begin(int *argc, char ***argv)
     *argv = arguments; /* stays to the end */
     begin_stream(stdout);
     begin_stream(stderr);
-    SetConsoleOutputCP(CP_UTF8);
+    code_page = GetConsoleOutputCP();
+    if (SetConsoleOutputCP(CP_UTF8)) atexit(leave_terminal);
     SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
     return made;
 }
@@ -94,6 +104,7 @@ void lob_process_catch(void (*stop)(int signal))
 
 void lob_process_end(int number)
 {
+    if (code_page) leave_terminal();
     /* what Windows itself ends a process with that was stopped so */
     if (number == SIGINT) ExitProcess((UINT)STATUS_CONTROL_C_EXIT);
     ExitProcess(128 + (UINT)number);
