@@ -7,39 +7,37 @@
 #include <math.h>
 
 typedef struct {
-    const char *image, *seeds, *view, *outline, *shares;
+    const char *image_path, *seeds_path, *view_path, *outline_path, *shares_path;
     int frame, background;
     lob_appearance_options options;
-} settings;
 
-typedef struct {
-    settings set; /* first */
     lob_volume image, view, outline, shares;
     lob_seeds_input seeds;
     lob_appearance_stats stats;
 } work;
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_seeds_read(s, &w->seeds, w->seeds_path, &w->image, w->image_path, w->background));
     if (w->seeds.set.count > LOB_APPEARANCE_MAX_LABELS)
-        return lob_fail_file(&s->error, LOB_EDATA, set->seeds, "has %d labels, at most %d",
+        return lob_fail_file(&s->error, LOB_EDATA, w->seeds_path, "has %d labels, at most %d",
                              w->seeds.set.count, LOB_APPEARANCE_MAX_LABELS);
-    const int values = set->options.values ? w->image.channels : 0;
-    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1 + values, set->shares));
-    if (set->view) {
-        LOB_TRY(lob_session_read(s, &w->view, set->view, -1));
-        LOB_TRY(lob_grid_match(s, &w->view, set->view, &w->image, set->image, false));
+    const int values = w->options.values ? w->image.channels : 0;
+    LOB_TRY(
+        lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1 + values, w->shares_path));
+    if (w->view_path) {
+        LOB_TRY(lob_session_read(s, &w->view, w->view_path, -1));
+        LOB_TRY(lob_grid_match(s, &w->view, w->view_path, &w->image, w->image_path, false));
     }
-    if (set->outline)
-        LOB_TRY(lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
-                                 set->image));
+    if (w->outline_path)
+        LOB_TRY(lob_seeds_labels(s, &w->outline, w->outline_path, &w->seeds, w->seeds_path,
+                                 &w->image, w->image_path));
     return LOB_OK;
 }
 
 /* Strokes on nothing but missing values tell nothing. */
-static lob_status check_values(lob_session *s, const settings *set, const work *w)
+static lob_status check_values(lob_session *s, const work *w)
 {
     const lob_volume *const v = &w->image, *const seeds = &w->seeds.volume;
     const int64_t n = lob_voxels(v);
@@ -50,16 +48,16 @@ static lob_status check_values(lob_session *s, const settings *set, const work *
             if (isfinite(value)) return LOB_OK;
         }
     return lob_fail_file(
-        &s->error, LOB_EDATA, set->image,
+        &s->error, LOB_EDATA, w->image_path,
         "holds no finite value under the strokes, from which nothing can be learnt");
 }
 
-static lob_status compute(lob_session *s, const settings *set, work *w)
+static lob_status compute(lob_session *s, work *w)
 {
     const lob_volume *views[] = {&w->image, &w->view};
     const lob_appearance_input in = {
         .views = views,
-        .view_count = set->view ? 2 : 1,
+        .view_count = w->view_path ? 2 : 1,
         .seeds = w->seeds.volume.data,
         .seed_type = w->seeds.volume.type,
         .labels = w->seeds.set.count,
@@ -67,13 +65,13 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .outline = w->outline.data,
         .outline_type = w->outline.type,
     };
-    const int channels = lob_appearance_channels(&in, &set->options);
-    LOB_TRY(lob_grid_make(s, &w->shares, &w->image, LOB_F32, channels, set->shares));
+    const int channels = lob_appearance_channels(&in, &w->options);
+    LOB_TRY(lob_grid_make(s, &w->shares, &w->image, LOB_F32, channels, w->shares_path));
     lob_session_compute(s, "learning from strokes");
-    return lob_session_done(s,
-                            s->backend->appearance(w->shares.data, &w->stats, &in, &set->options,
-                                                   &s->context, &s->error),
-                            set->image, set->seeds);
+    return lob_session_done(
+        s,
+        s->backend->appearance(w->shares.data, &w->stats, &in, &w->options, &s->context, &s->error),
+        w->image_path, w->seeds_path);
 }
 
 static void report(lob_session *s, const work *w)
@@ -90,13 +88,12 @@ static void report(lob_session *s, const work *w)
 static lob_status appearance(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    LOB_TRY(read_inputs(s, set, w));
-    LOB_TRY(check_values(s, set, w));
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(check_values(s, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(compute(s, set, w));
+    LOB_TRY(compute(s, w));
     report(s, w);
-    return lob_session_write(s, &w->shares, set->shares, false);
+    return lob_session_write(s, &w->shares, w->shares_path, false);
 }
 
 static void release(void *user)
@@ -108,18 +105,18 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.frame = -1, .background = -1, .options = lob_appearance_defaults()};
-    lob_appearance_options *const o = &set->options;
+    work *const w = user;
+    *w = (work){.frame = -1, .background = -1, .options = lob_appearance_defaults()};
+    lob_appearance_options *const o = &w->options;
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_SEEDS(&set->seeds, "strokes: labels from 1, 0 is unknown"),
-        OPT_IMAGE_OUTPUT(&set->shares,
+        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_SEEDS(&w->seeds_path, "strokes: labels from 1, 0 is unknown"),
+        OPT_IMAGE_OUTPUT(&w->shares_path,
                          "float32 shares to write, a channel for each label but the background"),
-        OPT_INPUT("view", &set->view, LOB_FILE_IMAGE,
+        OPT_INPUT("view", &w->view_path, LOB_FILE_IMAGE,
                   "another look at IMAGE, such as a smoothed one, whose values count too"),
-        OPT_BACKGROUND(&set->background),
-        OPT_INPUT("outline", &set->outline, LOB_FILE_LABELS,
+        OPT_BACKGROUND(&w->background),
+        OPT_INPUT("outline", &w->outline_path, LOB_FILE_LABELS,
                   "an earlier result, whose shape in the slices with strokes counts instead of the "
                   "distance to strokes"),
         OPT_INT("bins", &o->bins, "N", 2, LOB_APPEARANCE_MAX_BINS,
@@ -158,7 +155,7 @@ static void options(lob_rows *to, void *user)
                    "before and after it with strokes of several labels"),
         OPT_REAL("local-step", &o->local_mm, "MM", 1e-3, 1e6,
                  "they are learnt from at points of each slice, so far apart at most"),
-        OPT_FRAME(&set->frame, "image"),
+        OPT_FRAME(&w->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

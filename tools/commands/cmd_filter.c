@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef lob_filter_settings settings;
 typedef lob_filter_work work;
 
 /* ---- frames ---- */
@@ -55,13 +54,13 @@ static void keep_frame(work *w, int64_t frame)
 /* Fit the steps to the image, and find what comes of the first of its frames. */
 lob_status lob_filter_fit(lob_session *s, work *w, const lob_volume *image)
 {
-    const settings *const set = &w->set;
-    lob_filter_steps_fit(w->steps, w->typed, set->steps.count, image,
-                         lob_grid_slice_axis(set->slices, &image->geometry));
-    const lob_filter_input in = {.image = image, .steps = w->steps, .step_count = set->steps.count};
+    lob_filter_steps_fit(w->steps, w->typed, w->steps_given.count, image,
+                         lob_grid_slice_axis(w->slices, &image->geometry));
+    const lob_filter_input in = {
+        .image = image, .steps = w->steps, .step_count = w->steps_given.count};
     const lob_status st =
-        lob_filter_result(&w->type, &w->out_channels, &in, &set->options, &s->error);
-    return lob_session_name(s, st, set->image, NULL);
+        lob_filter_result(&w->type, &w->out_channels, &in, &w->options, &s->error);
+    return lob_session_name(s, st, w->image_path, NULL);
 }
 
 void lob_filter_report(lob_session *s, const work *w, cJSON *frames)
@@ -69,7 +68,7 @@ void lob_filter_report(lob_session *s, const work *w, cJSON *frames)
     const lob_filter_output *const out = &w->one;
     cJSON *const one = w->frames > 1 ? cJSON_CreateObject() : s->results;
     cJSON_AddItemToObject(one, "steps",
-                          lob_filter_steps_report(w->steps, w->typed, w->set.steps.count, out));
+                          lob_filter_steps_report(w->steps, w->typed, w->steps_given.count, out));
     cJSON_AddNumberToObject(one, "not_data_voxels", (double)out->not_data);
     cJSON_AddNumberToObject(one, "working_bytes", (double)out->working_bytes);
     if (out->stream.slabs > 0) {
@@ -88,10 +87,9 @@ static lob_status filter_frames(lob_session *s, work *w)
     cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : s->results;
     for (int64_t f = 0; f < w->frames; f++) {
         const lob_volume image = frame_of(w, f);
-        const lob_filter_input in = {&image, w->mask, w->steps, w->set.steps.count};
-        const lob_status st =
-            s->backend->filter(&w->one, &in, &w->set.options, &s->context, &s->error);
-        LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
+        const lob_filter_input in = {&image, w->mask, w->steps, w->steps_given.count};
+        const lob_status st = s->backend->filter(&w->one, &in, &w->options, &s->context, &s->error);
+        LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
         lob_filter_report(s, w, frames);
         keep_frame(w, f);
         lob_filter_output_free(&w->one);
@@ -103,17 +101,17 @@ static lob_status filter_frames(lob_session *s, work *w)
 /* Memory for the result, and for the channels of a frame where they are brought together. */
 static lob_status compute(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
     const bool apart = w->frames > 1 && w->channels > 1;
     const int64_t in_bytes = w->channels * plane_bytes(&w->image, w->image.type);
     const int64_t one = lob_product(plane_bytes(&w->image, w->type), w->out_channels, 1, 1);
     w->out_bytes = lob_product(one, w->frames, 1, 1);
     if (w->frames == 1)
-        LOB_TRY(lob_session_take(s, w->out_bytes, set->out));
-    else if (!(w->data = lob_session_array(s, w->out_bytes, 1, set->out)) ||
-             lob_session_take(s, one, set->out) != LOB_OK)
+        LOB_TRY(lob_session_take(s, w->out_bytes, w->out_path));
+    else if (!(w->data = lob_session_array(s, w->out_bytes, 1, w->out_path)) ||
+             lob_session_take(s, one, w->out_path) != LOB_OK)
         return LOB_ENOMEM;
-    if (apart && !(w->together = lob_session_array(s, in_bytes, 1, set->image))) return LOB_ENOMEM;
+    if (apart && !(w->together = lob_session_array(s, in_bytes, 1, w->image_path)))
+        return LOB_ENOMEM;
     lob_session_compute(s, "filtering");
     LOB_TRY(filter_frames(s, w));
     lob_session_computed(s);
@@ -126,12 +124,11 @@ static lob_status compute(lob_session *s, work *w)
 
 static lob_status prepare(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
-    const int64_t frame = set->frame < 0 ? LOB_FRAME_ALL : set->frame;
-    LOB_TRY(lob_session_read(s, &w->image, set->image, frame));
+    const int64_t frame = w->frame < 0 ? LOB_FRAME_ALL : w->frame;
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, frame));
     LOB_TRY(lob_session_device(s));
     w->frames = lob_frames_held(&w->image);
-    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
+    LOB_TRY(lob_grid_channel(s, &w->image, w->channel, w->image_path));
     w->channels = w->image.channels / (int)w->frames;
     lob_volume first = w->image;
     first.channels = w->channels;
@@ -143,8 +140,8 @@ static lob_status prepare(lob_session *s, work *w)
                        .channels = w->out_channels * (int)w->frames,
                        .frames = w->frames,
                        .frame = w->frames > 1 ? LOB_FRAME_ALL : 0};
-    LOB_TRY(lob_session_check_volume(s, &made, set->out));
-    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
+    LOB_TRY(lob_session_check_volume(s, &made, w->out_path));
+    return lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path);
 }
 
 static lob_status write_result(lob_session *s, work *w)
@@ -152,30 +149,30 @@ static lob_status write_result(lob_session *s, work *w)
     lob_volume *const out = &w->out;
     const int channels = w->out_channels * (int)w->frames;
     if (lob_volume_adopt(out, &w->image, &w->data, w->type, channels) != LOB_OK)
-        return lob_session_no_memory(s, w->set.out);
+        return lob_session_no_memory(s, w->out_path);
     out->frames = w->frames;
     out->frame = w->frames > 1 ? LOB_FRAME_ALL : 0;
     lob_grid_drop(s, &w->image);
     cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
     cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
-    return lob_session_write(s, out, w->set.out, false);
+    return lob_session_write(s, out, w->out_path, false);
 }
 
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(lob_filter_steps_parse(s, w->typed, &w->set.steps));
-    return lob_filter_edge_parse(s, &w->set.options, w->set.edge);
+    LOB_TRY(lob_filter_steps_parse(s, w->typed, &w->steps_given));
+    return lob_filter_edge_parse(s, &w->options, w->edge);
 }
 
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
-    w->slabs = (lob_slabs){.path = w->set.image,
-                           .mask = w->set.mask,
-                           .frame = w->set.frame,
-                           .channel = w->set.channel,
-                           .plan = w->set.plan};
+    w->slabs = (lob_slabs){.path = w->image_path,
+                           .mask = w->mask_path,
+                           .frame = w->frame,
+                           .channel = w->channel,
+                           .plan = w->plan};
     if (lob_filter_goes_in_slabs(s, w))
         return lob_slabs_close(s, &w->slabs, lob_filter_by_slabs(s, w));
     LOB_TRY(prepare(s, w));
@@ -195,56 +192,56 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.frame = -1,
-                      .channel = -1,
-                      .slices = -1,
-                      .edge = "renormalise",
-                      .options = lob_filter_defaults()};
+    work *const w = user;
+    *w = (work){.frame = -1,
+                .channel = -1,
+                .slices = -1,
+                .edge = "renormalise",
+                .options = lob_filter_defaults()};
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "image to filter"),
-        OPT_IMAGE_OUTPUT(&set->out, "filtered image to write"),
-        OPT_STEP("median", &set->steps, "R",
+        OPERAND_IMAGE(&w->image_path, "image to filter"),
+        OPT_IMAGE_OUTPUT(&w->out_path, "filtered image to write"),
+        OPT_STEP("median", &w->steps_given, "R",
                  "median of the voxels up to R away along each axis, 2R + 1 in all; one radius, or "
                  "one for each axis, as 1,1,0; voxels, or with a unit mm, where an axis with a "
                  "larger spacing is left out"),
-        OPT_STEP("gaussian", &set->steps, "SIGMA",
+        OPT_STEP("gaussian", &w->steps_given, "SIGMA",
                  "mean weighted by a Gaussian of this standard deviation; one, or one for each "
                  "axis; mm, or as 2vox"),
-        OPT_STEP("box", &set->steps, "R", "mean of the voxels up to R away; as for the median"),
-        OPT_STEP("denoise", &set->steps, "NOISE",
+        OPT_STEP("box", &w->steps_given, "R", "mean of the voxels up to R away; as for the median"),
+        OPT_STEP("denoise", &w->steps_given, "NOISE",
                  "smooth noise and keep edges; the noise's standard deviation in image units, or "
                  "auto: found in the image"),
-        OPT_STEP("gradient", &set->steps, "SIGMA",
+        OPT_STEP("gradient", &w->steps_given, "SIGMA",
                  "magnitude of the gradient, per mm, of the image smoothed by this Gaussian"),
-        OPT_STEP("log", &set->steps, "SIGMA",
+        OPT_STEP("log", &w->steps_given, "SIGMA",
                  "Laplacian of Gaussian, per mm2: positive in dark blobs, negative in bright ones"),
-        OPT_STEP("window", &set->steps, "LO,HI",
+        OPT_STEP("window", &w->steps_given, "LO,HI",
                  "set values below LO to LO and above HI to HI; as -160,240, or percentiles of the "
                  "data, as 1%,99%"),
-        OPT_STEP("scale", &set->steps, "A,B", "A times the value plus B"),
-        OPT_STEP("gray", &set->steps, NULL,
+        OPT_STEP("scale", &w->steps_given, "A,B", "A times the value plus B"),
+        OPT_STEP("gray", &w->steps_given, NULL,
                  "luminance of three colour channels, .299 R + .587 G + .114 B"),
-        OPT_STEP("desaturate", &set->steps, "AMOUNT",
+        OPT_STEP("desaturate", &w->steps_given, "AMOUNT",
                  "mix three colour channels with their luminance: 0 changes nothing, 1 is gray"),
-        OPT_STEP("cast", &set->steps, "TYPE",
+        OPT_STEP("cast", &w->steps_given, "TYPE",
                  "round to a voxel type, as uint8 or int16, and clamp to its range; float32 and "
                  "float64 keep fractions"),
-        OPT_TEXT("edge", &set->edge, "RULE",
+        OPT_TEXT("edge", &w->edge, "RULE",
                  "what lies beyond the borders: renormalise (nothing, the mean is of what is "
                  "there), nearest, reflect, mirror, wrap, as scipy.ndimage has them, or "
                  "constant=V; an axis of one voxel is left out"),
-        OPT_MASK(&set->mask,
+        OPT_MASK(&w->mask_path,
                  "voxels where this volume is 0 count in no neighbourhood and stay as they are"),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "filter every slice as an image of its own; x, y, z are voxel axes"),
-        OPT_FLAG("exact", &set->options.exact,
+        OPT_FLAG("exact", &w->options.exact,
                  "compute large Gaussians with their own weights, which takes longer"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &w->frame, "N", 0, INT32_MAX,
                 "filter this time frame alone, from 0; left out: all, each by itself"),
-        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &w->channel, "N", 0, INT32_MAX,
                 "filter this channel alone, from 0; left out: all"),
-        OPT_PLAN(&set->plan),
+        OPT_PLAN(&w->plan),
     };
     LOB_ROWS(to, rows);
 }

@@ -10,14 +10,10 @@
 #include <string.h>
 
 typedef struct {
-    const char *labels, *out, *mask, *label_table;
+    const char *labels_path, *out_path, *mask_path, *label_table;
     int frame, neighbours, slices;
     lob_steps steps;
-} settings;
 
-/* Everything on the grid, freed together. */
-typedef struct {
-    settings set; /* first */
     lob_volume labels, out;
     lob_label_set values;
     uint8_t *mask;
@@ -100,20 +96,18 @@ static lob_status pass_names_on(lob_label_names *to, const work *w, const heir *
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
     LOB_TRY(lob_labels_steps_read(s, &w->typed));
-    LOB_TRY(lob_session_read(s, &w->labels, set->labels, set->frame));
-    LOB_TRY(lob_grid_dense(s, &w->labels, &w->values, set->labels));
+    LOB_TRY(lob_session_read(s, &w->labels, w->labels_path, w->frame));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->values, w->labels_path));
     lob_labels_steps_fit(&w->typed, &w->labels.geometry);
-    return lob_grid_mask(s, &w->mask, set->mask, &w->labels, set->labels);
+    return lob_grid_mask(s, &w->mask, w->mask_path, &w->labels, w->labels_path);
 }
 
 static lob_status compute(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
     const lob_labels_options options = {
-        .neighbours = set->neighbours,
-        .slice_axis = lob_grid_slice_axis(set->slices, &w->labels.geometry),
+        .neighbours = w->neighbours,
+        .slice_axis = lob_grid_slice_axis(w->slices, &w->labels.geometry),
     };
     lob_labels_input in = {
         .labels = w->labels.data,
@@ -127,39 +121,38 @@ static lob_status compute(lob_session *s, work *w)
     };
     memcpy(in.spacing_mm, w->labels.geometry.spacing_mm, sizeof in.spacing_mm);
     const int64_t max = lob_product(lob_voxels(&w->labels), sizeof(int32_t), 1, 1);
-    LOB_TRY(lob_session_take(s, max, set->out));
+    LOB_TRY(lob_session_take(s, max, w->out_path));
     lob_session_compute(s, "cleaning");
     const lob_status st = s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
-    return lob_session_done(s, st, set->labels, NULL);
+    return lob_session_done(s, st, w->labels_path, NULL);
 }
 
 static lob_status write_result(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_volume *const out = &w->out;
     if (lob_volume_adopt(out, &w->labels, &w->result.labels, w->result.type, 1) != LOB_OK)
-        return lob_session_no_memory(s, set->out);
+        return lob_session_no_memory(s, w->out_path);
     lob_label_names_free(&out->names);
     int64_t n;
     heir *const heirs = find_heirs(&n, w);
     const bool named = heirs && pass_names_on(&out->names, w, heirs, n) == LOB_OK;
     free(heirs);
-    if (!named) return lob_session_no_memory(s, set->out);
+    if (!named) return lob_session_no_memory(s, w->out_path);
     cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
     cJSON_AddNumberToObject(s->results, "labels", w->result.count);
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
-    if (w->result.count == 0) lob_session_note(s, "%s: no label is left", set->out);
-    LOB_TRY(lob_label_table_take(s, out, set->label_table));
-    return lob_session_write(s, out, set->out, true);
+    if (w->result.count == 0) lob_session_note(s, "%s: no label is left", w->out_path);
+    LOB_TRY(lob_label_table_take(s, out, w->label_table));
+    return lob_session_write(s, out, w->out_path, true);
 }
 
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(lob_grid_neighbours(s, &w->set.neighbours, w->set.slices));
-    LOB_TRY(lob_label_table_check(s, w->set.label_table));
-    return lob_labels_steps_parse(s, &w->typed, &w->set.steps);
+    LOB_TRY(lob_grid_neighbours(s, &w->neighbours, w->slices));
+    LOB_TRY(lob_label_table_check(s, w->label_table));
+    return lob_labels_steps_parse(s, &w->typed, &w->steps);
 }
 
 static lob_status labels(lob_session *s, void *user)
@@ -183,58 +176,58 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.frame = -1, .neighbours = -1, .slices = -1};
+    work *const w = user;
+    *w = (work){.frame = -1, .neighbours = -1, .slices = -1};
     const lob_option rows[] = {
-        OPERAND_LABELS(&set->labels,
+        OPERAND_LABELS(&w->labels_path,
                        "label volume, FILE.h5:/dataset or STORE.zarr/array; 0 is no label"),
-        OPT_LABELS_OUTPUT(&set->out),
-        OPT_LABEL_TABLE(&set->label_table),
-        OPT_STEP("keep", &set->steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
-        OPT_STEP("drop", &set->steps, "LIST", "let these labels become 0"),
-        OPT_STEP("map", &set->steps, "FILE",
+        OPT_LABELS_OUTPUT(&w->out_path),
+        OPT_LABEL_TABLE(&w->label_table),
+        OPT_STEP("keep", &w->steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
+        OPT_STEP("drop", &w->steps, "LIST", "let these labels become 0"),
+        OPT_STEP("map", &w->steps, "FILE",
                  "let labels become others: a table, .tsv or .csv, of lines FROM,TO; labels that "
                  "it does not name stay"),
-        OPT_STEP("merge", &set->steps, "LIST=LABEL", "let these labels become one, as 2,4-6=9"),
-        OPT_STEP("largest", &set->steps, "N", "keep the N largest pieces of each label"),
-        OPT_STEP("min-size", &set->steps, "EXTENT",
+        OPT_STEP("merge", &w->steps, "LIST=LABEL", "let these labels become one, as 2,4-6=9"),
+        OPT_STEP("largest", &w->steps, "N", "keep the N largest pieces of each label"),
+        OPT_STEP("min-size", &w->steps, "EXTENT",
                  "take out pieces smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
-        OPT_STEP("fill-holes", &set->steps, NULL,
+        OPT_STEP("fill-holes", &w->steps, NULL,
                  "give background that labels enclose to the piece that has most faces with it: "
                  "background that reaches no border of the volume, or with --slices of its slice"),
-        OPT_STEP("erode", &set->steps, "RADIUS",
+        OPT_STEP("erode", &w->steps, "RADIUS",
                  "take voxels from each label that lie within this distance of another label or "
                  "of 0; mm, or as 2vox"),
-        OPT_STEP("dilate", &set->steps, "RADIUS",
+        OPT_STEP("dilate", &w->steps, "RADIUS",
                  "let all labels grow by this distance at once, into 0 only: none overruns "
                  "another; the nearest label gets a voxel"),
-        OPT_STEP("expand", &set->steps, "RADIUS", "the same as --dilate"),
-        OPT_STEP("open", &set->steps, "RADIUS", "erode, then dilate: takes thin parts away"),
-        OPT_STEP("close", &set->steps, "RADIUS",
+        OPT_STEP("expand", &w->steps, "RADIUS", "the same as --dilate"),
+        OPT_STEP("open", &w->steps, "RADIUS", "erode, then dilate: takes thin parts away"),
+        OPT_STEP("close", &w->steps, "RADIUS",
                  "dilate, then erode, but labels keep their voxels: closes thin gaps"),
-        OPT_STEP("smooth", &set->steps, "SIGMA",
+        OPT_STEP("smooth", &w->steps, "SIGMA",
                  "smooth the surfaces of all labels at once, without gaps between them, by the "
                  "majority in a Gaussian of this standard deviation; parts thinner than it stay; "
                  "mm, or as 2vox"),
-        OPT_STEP("median", &set->steps, "R",
+        OPT_STEP("median", &w->steps, "R",
                  "majority of the voxels up to R away along each axis; voxels, or with a unit mm, "
                  "where an axis with a larger spacing is left out"),
-        OPT_STEP("boundary", &set->steps, NULL,
+        OPT_STEP("boundary", &w->steps, NULL,
                  "keep voxels that share a face with another label or 0"),
-        OPT_STEP("slips", &set->steps, NULL,
+        OPT_STEP("slips", &w->steps, NULL,
                  "drop single voxels amid strokes of other labels: at most one of 26 neighbours "
                  "has the same label, and more have others"),
-        OPT_STEP("sequential", &set->steps, NULL, "number labels 1 to K, in their order"),
-        OPT_STEP("split", &set->steps, NULL,
+        OPT_STEP("sequential", &w->steps, NULL, "number labels 1 to K, in their order"),
+        OPT_STEP("split", &w->steps, NULL,
                  "make each piece of each label a label of its own, from 1 in the order in which "
                  "a raster scan meets them"),
-        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
+        OPT_INT_OF("neighbours", &w->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel that belong to its piece; left out: 26, with --slices 8"),
-        OPT_SLICES(&set->slices),
-        OPT_MASK(&set->mask,
+        OPT_SLICES(&w->slices),
+        OPT_MASK(&w->mask_path,
                  "where this volume is 0, voxels keep the label that they came with; steps see "
                  "them all the same"),
-        OPT_FRAME(&set->frame, "labels"),
+        OPT_FRAME(&w->frame, "labels"),
     };
     LOB_ROWS(to, rows);
 }

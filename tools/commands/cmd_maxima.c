@@ -10,14 +10,11 @@
 #include <stdlib.h>
 
 typedef struct {
-    const char *image, *labels, *table, *mask, *name;
+    const char *image_path, *labels_path, *table, *mask_path, *name;
     int frame, channel, neighbours, slices;
     double above, height;
     lob_size apart;
-} settings;
 
-typedef struct {
-    settings set; /* first */
     lob_volume image, labels;
     uint8_t *mask;
     lob_maxima_output result;
@@ -25,43 +22,42 @@ typedef struct {
 
 static lob_status check(lob_session *s, void *user)
 {
-    settings *const set = user;
+    work *const w = user;
     const lob_rule rules[] = {
-        {!set->labels && !set->table,
-         "nothing to write: name a label volume with -o or a table with --table"     },
-        {set->name && !set->table,    "--name is for the table: add --table FILE.tsv"},
+        {!w->labels_path && !w->table,
+         "nothing to write: name a label volume with -o or a table with --table"      },
+        {w->name && !w->table,         "--name is for the table: add --table FILE.tsv"},
     };
     LOB_TRY(LOB_RULES(s, rules));
-    LOB_TRY(lob_table_check(s, set->table, set->name));
-    return lob_grid_neighbours(s, &set->neighbours, set->slices);
+    LOB_TRY(lob_table_check(s, w->table, w->name));
+    return lob_grid_neighbours(s, &w->neighbours, w->slices);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->labels));
-    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, w->channel, w->image_path));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->labels_path));
+    return lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path);
 }
 
 static lob_status find(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
     const lob_maxima_input in = {&w->image, w->mask};
     lob_maxima_options options = lob_maxima_defaults();
-    options.above = set->above;
-    options.height = set->height;
-    options.apart = set->apart.value;
-    options.neighbours = set->neighbours;
-    options.slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
-    for (int a = 0; a < 3 && !set->apart.voxels; a++)
+    options.above = w->above;
+    options.height = w->height;
+    options.apart = w->apart.value;
+    options.neighbours = w->neighbours;
+    options.slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
+    for (int a = 0; a < 3 && !w->apart.voxels; a++)
         options.spacing[a] = w->image.geometry.spacing_mm[a];
     LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1),
-                             set->image));
+                             w->image_path));
     lob_session_compute(s, "finding maxima");
-    return lob_session_done(
-        s, s->backend->maxima(&w->result, &in, &options, &s->context, &s->error), set->image, NULL);
+    return lob_session_done(s,
+                            s->backend->maxima(&w->result, &in, &options, &s->context, &s->error),
+                            w->image_path, NULL);
 }
 
 /* ---- results ---- */
@@ -89,21 +85,20 @@ static lob_status write_labels(lob_session *s, work *w)
 {
     void *data = w->result.labels;
     if (lob_volume_adopt(&w->labels, &w->image, &data, LOB_I32, 1) != LOB_OK)
-        return lob_session_no_memory(s, w->set.labels);
+        return lob_session_no_memory(s, w->labels_path);
     w->result.labels = NULL;
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->result.count));
-    return lob_session_write(s, &w->labels, w->set.labels, true);
+    return lob_session_write(s, &w->labels, w->labels_path, true);
 }
 
 static lob_status write_results(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
     const lob_table table = {
         .names = columns,
         .columns = LOB_COUNT(columns),
         .keys = 4,
-        .scan = set->name,
+        .scan = w->name,
         .rows = w->result.count,
         .row = fill_row,
         .user = w,
@@ -111,8 +106,8 @@ static lob_status write_results(lob_session *s, work *w)
     cJSON_AddNumberToObject(s->results, "maxima", (double)w->result.count);
     cJSON_AddNumberToObject(s->results, "found", (double)w->result.found);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
-    if (set->table) LOB_TRY(lob_table_write(s, &table, set->table));
-    return set->labels ? write_labels(s, w) : LOB_OK;
+    if (w->table) LOB_TRY(lob_table_write(s, &table, w->table));
+    return w->labels_path ? write_labels(s, w) : LOB_OK;
 }
 
 static lob_status maxima(lob_session *s, void *user)
@@ -134,8 +129,8 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .frame = -1,
         .channel = -1,
         .neighbours = -1,
@@ -144,26 +139,26 @@ static void options(lob_rows *to, void *user)
         .apart = {.value = 0},
     };
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &set->image, LOB_FILE_IMAGE, "image, such as a map of distances",
+        OPERAND_INPUT("IMAGE", &w->image_path, LOB_FILE_IMAGE, "image, such as a map of distances",
                       .required = true),
-        OPT_OUTPUT("output", &set->labels, LOB_FILE_LABELS,
+        OPT_OUTPUT("output", &w->labels_path, LOB_FILE_LABELS,
                    "label volume to write: every voxel of a maximum has its number", .letter = 'o'),
-        OPT_TABLE(&set->table, "table of the maxima to write"),
-        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX,
+        OPT_TABLE(&w->table, "table of the maxima to write"),
+        OPT_REAL("above", &w->above, "T", -DBL_MAX, DBL_MAX,
                  "only maxima above this value; left out: all"),
-        OPT_REAL("height", &set->height, "H", 0, DBL_MAX,
+        OPT_REAL("height", &w->height, "H", 0, DBL_MAX,
                  "only maxima at least so high: every way to a higher voxel goes down by this "
                  "much; image units"),
-        OPT_LENGTH("distance", &set->apart, 0, 1e8,
+        OPT_LENGTH("distance", &w->apart, 0, 1e8,
                    "only maxima at least so far apart, the highest first, of equal ones the first"),
-        OPT_NEIGHBOURS(&set->neighbours),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
+        OPT_NEIGHBOURS(&w->neighbours),
+        OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "look at every slice alone; x, y, z are voxel axes"),
-        OPT_MASK(&set->mask,
+        OPT_MASK(&w->mask_path,
                  "look only where this volume is not 0, as if there were no other voxels"),
-        OPT_FRAME(&set->frame, "image"),
-        OPT_CHANNEL(&set->channel),
-        OPT_SCAN_NAME(&set->name),
+        OPT_FRAME(&w->frame, "image"),
+        OPT_CHANNEL(&w->channel),
+        OPT_SCAN_NAME(&w->name),
     };
     LOB_ROWS(to, rows);
 }

@@ -14,16 +14,13 @@ typedef struct {
 } help_texts;
 
 typedef struct {
-    const char *image, *truth, *seeds, *strokes;
+    const char *image_path, *truth_path, *seeds_path, *strokes;
     int kind, type;
     double size[3], spacing_mm[3], noise, bias, stroke_gap;
     int random_seed, cells;
     bool nuclei;
     help_texts text;
-} settings;
 
-typedef struct {
-    settings set; /* first */
     lob_phantom_options options;
     lob_volume image, truth, seeds;
     lob_label_set found; /* the labels of truth */
@@ -37,44 +34,42 @@ static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
 static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
 
 /* The file of seeds of either kind; NULL: there is none. */
-static const char *strokes_of(const settings *set)
+static const char *strokes_of(const work *w)
 {
-    return set->strokes ? set->strokes : set->seeds;
+    return w->strokes ? w->strokes : w->seeds_path;
 }
 
 /* The defaults of the kind, then the options given. */
 static lob_status choose(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_phantom_options *const o = &w->options;
-    *o = lob_phantom_defaults((lob_phantom_kind)set->kind);
-    if (isfinite(set->size[0])) {
+    *o = lob_phantom_defaults((lob_phantom_kind)w->kind);
+    if (isfinite(w->size[0])) {
         int64_t *const sides[3] = {&o->dims.nx, &o->dims.ny, &o->dims.nz};
         for (int a = 0; a < 3; a++) {
-            if (set->size[a] != floor(set->size[a]))
+            if (w->size[a] != floor(w->size[a]))
                 return lob_fail(&s->error, LOB_EARG, "--size: %g is not a whole number of voxels",
-                                set->size[a]);
-            *sides[a] = (int64_t)set->size[a];
+                                w->size[a]);
+            *sides[a] = (int64_t)w->size[a];
         }
     }
-    for (int a = 0; a < 3 && isfinite(set->spacing_mm[a]); a++)
-        o->spacing_mm[a] = set->spacing_mm[a];
-    if (set->type >= 0) o->type = types[set->type];
-    if (set->noise >= 0) o->noise = set->noise;
-    if (set->bias >= 0) o->bias = set->bias;
-    if (set->stroke_gap > 0) o->stroke_gap = set->stroke_gap;
-    if (set->cells > 0) o->cells = set->cells;
-    o->random_seed = (uint64_t)set->random_seed;
-    o->nuclei = set->nuclei;
-    o->drawn = set->strokes != NULL;
+    for (int a = 0; a < 3 && isfinite(w->spacing_mm[a]); a++) o->spacing_mm[a] = w->spacing_mm[a];
+    if (w->type >= 0) o->type = types[w->type];
+    if (w->noise >= 0) o->noise = w->noise;
+    if (w->bias >= 0) o->bias = w->bias;
+    if (w->stroke_gap > 0) o->stroke_gap = w->stroke_gap;
+    if (w->cells > 0) o->cells = w->cells;
+    o->random_seed = (uint64_t)w->random_seed;
+    o->nuclei = w->nuclei;
+    o->drawn = w->strokes != NULL;
 
     const bool cells = o->kind == LOB_PHANTOM_CELLS;
     const lob_rule rules[] = {
-        {!cells && set->nuclei,        "--nuclei belongs to the kind 'cells'"      },
-        {!cells && set->cells > 0,     "--cells belongs to the kind 'cells'"       },
-        {cells && set->stroke_gap > 0, "--stroke-gap belongs to the kind 'abdomen'"},
-        {cells && set->strokes,        "--strokes belongs to the kind 'abdomen'"   },
-        {set->seeds && set->strokes,   "--seeds and --strokes exclude one another" },
+        {!cells && w->nuclei,         "--nuclei belongs to the kind 'cells'"      },
+        {!cells && w->cells > 0,      "--cells belongs to the kind 'cells'"       },
+        {cells && w->stroke_gap > 0,  "--stroke-gap belongs to the kind 'abdomen'"},
+        {cells && w->strokes,         "--strokes belongs to the kind 'abdomen'"   },
+        {w->seeds_path && w->strokes, "--seeds and --strokes exclude one another" },
     };
     return LOB_RULES(s, rules);
 }
@@ -111,22 +106,20 @@ static lob_status report(lob_session *s, work *w)
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
     LOB_TRY(choose(s, w));
     const lob_volume grid = {.dims = w->options.dims};
-    LOB_TRY(lob_session_check(s, &grid, w->options.type, 1, set->image));
-    LOB_TRY(lob_session_check(s, &grid, LOB_I32, 1, set->truth));
-    return lob_session_check(s, &grid, LOB_I32, 1, strokes_of(set));
+    LOB_TRY(lob_session_check(s, &grid, w->options.type, 1, w->image_path));
+    LOB_TRY(lob_session_check(s, &grid, LOB_I32, 1, w->truth_path));
+    return lob_session_check(s, &grid, LOB_I32, 1, strokes_of(w));
 }
 
 static lob_status phantom(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    const bool names = set->truth || s->report_path;
-    const char *const seeds = strokes_of(set);
+    const bool names = w->truth_path || s->report_path;
+    const char *const seeds = strokes_of(w);
     const int64_t bytes = volume_bytes(&w->options, names + (seeds != NULL));
-    if (bytes > 0) LOB_TRY(lob_session_take(s, bytes, set->image));
+    if (bytes > 0) LOB_TRY(lob_session_take(s, bytes, w->image_path));
     lob_session_compute(s, "drawing");
     const lob_status st = lob_phantom(&w->image, names ? &w->truth : NULL, seeds ? &w->seeds : NULL,
                                       &w->options, &s->context, &s->error);
@@ -140,9 +133,9 @@ static lob_status phantom(lob_session *s, void *user)
     LOB_TRY(st);
     if (names) LOB_TRY(report(s, w));
     lob_session_computed(s);
-    if (set->truth) LOB_TRY(lob_session_write(s, &w->truth, set->truth, true));
+    if (w->truth_path) LOB_TRY(lob_session_write(s, &w->truth, w->truth_path, true));
     if (seeds) LOB_TRY(lob_session_write(s, &w->seeds, seeds, true));
-    return lob_session_write(s, &w->image, set->image, false);
+    return lob_session_write(s, &w->image, w->image_path, false);
 }
 
 static void release(void *user)
@@ -178,8 +171,8 @@ static void describe_defaults(help_texts *h)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .kind = -1,
         .type = -1,
         .size = {INFINITY, INFINITY, INFINITY},
@@ -189,28 +182,28 @@ static void options(lob_rows *to, void *user)
         .stroke_gap = -1,
         .random_seed = 1,
     };
-    describe_defaults(&set->text);
+    describe_defaults(&w->text);
     const lob_option rows[] = {
-        OPERAND_CHOICE("KIND", &set->kind, &kind_names[1], "what to draw", .required = true),
-        OPT_IMAGE_OUTPUT(&set->image, "scan to write"),
-        OPT_OUTPUT("truth", &set->truth, LOB_FILE_LABELS,
+        OPERAND_CHOICE("KIND", &w->kind, &kind_names[1], "what to draw", .required = true),
+        OPT_IMAGE_OUTPUT(&w->image_path, "scan to write"),
+        OPT_OUTPUT("truth", &w->truth_path, LOB_FILE_LABELS,
                    "also write the true label of every voxel"),
-        OPT_OUTPUT("seeds", &set->seeds, LOB_FILE_LABELS,
+        OPT_OUTPUT("seeds", &w->seeds_path, LOB_FILE_LABELS,
                    "also write rows of seeds well inside of every region"),
-        OPT_OUTPUT("strokes", &set->strokes, LOB_FILE_LABELS,
+        OPT_OUTPUT("strokes", &w->strokes, LOB_FILE_LABELS,
                    "also write strokes as a person draws them on a few slices, for segment"),
-        OPT_TRIPLE("size", &set->size, 1, 1e6, set->text.size),
-        OPT_TRIPLE("spacing", &set->spacing_mm, 1e-6, 1e6, set->text.spacing),
-        OPT_CHOICE("type", &set->type, "uint8|int16|uint16", set->text.type),
-        OPT_REAL("noise", &set->noise, "PERCENT", 0, 100, set->text.noise),
-        OPT_REAL("bias", &set->bias, "SHARE", 0, 1, set->text.bias),
-        OPT_INT("random-seed", &set->random_seed, "N", 0, INT32_MAX,
+        OPT_TRIPLE("size", &w->size, 1, 1e6, w->text.size),
+        OPT_TRIPLE("spacing", &w->spacing_mm, 1e-6, 1e6, w->text.spacing),
+        OPT_CHOICE("type", &w->type, "uint8|int16|uint16", w->text.type),
+        OPT_REAL("noise", &w->noise, "PERCENT", 0, 100, w->text.noise),
+        OPT_REAL("bias", &w->bias, "SHARE", 0, 1, w->text.bias),
+        OPT_INT("random-seed", &w->random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
-        OPT_REAL("stroke-gap", &set->stroke_gap, "MM", 1, 1000,
+        OPT_REAL("stroke-gap", &w->stroke_gap, "MM", 1, 1000,
                  "about so many mm of a body 210 mm high from one slice with strokes to the next; "
                  "left out: 16, for --strokes 40"),
-        OPT_INT("cells", &set->cells, "N", 1, 100000, set->text.cells),
-        OPT_FLAG("nuclei", &set->nuclei, "let the cells' nuclei be bright instead of membranes"),
+        OPT_INT("cells", &w->cells, "N", 1, 100000, w->text.cells),
+        OPT_FLAG("nuclei", &w->nuclei, "let the cells' nuclei be bright instead of membranes"),
     };
     LOB_ROWS(to, rows);
 }

@@ -11,17 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *output, *html;
-    int frame;
-    lob_preview look;
-} settings;
-
 typedef lob_preview_content content;
 typedef lob_preview_layout layout;
 
 typedef struct {
-    settings set; /* first */
+    const char *output, *html;
+    int frame;
+    lob_preview look;
+
     content content;
     layout layout;
     lob_canvas canvas;
@@ -51,10 +48,10 @@ static lob_status check_place(lob_session *s, const lob_preview *look, const lob
 }
 
 /* Read both volumes and find out where to cut and which values to show. */
-static lob_status prepare(lob_session *s, const settings *set, content *c)
+static lob_status prepare(lob_session *s, const work *w, content *c)
 {
-    const lob_preview *const look = &set->look;
-    LOB_TRY(lob_session_read(s, &c->image, look->image, set->frame));
+    const lob_preview *const look = &w->look;
+    LOB_TRY(lob_session_read(s, &c->image, look->image, w->frame));
     if (look->labels) {
         LOB_TRY(lob_session_read(s, &c->labels, look->labels, LOB_FRAME_NONE));
         LOB_TRY(lob_grid_match(s, &c->labels, look->labels, &c->image, look->image, true));
@@ -70,17 +67,17 @@ static lob_status prepare(lob_session *s, const settings *set, content *c)
     return st;
 }
 
-static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
+static lob_status draw(lob_session *s, lob_canvas *canvas, const work *w, const content *c,
                        const layout *l)
 {
     const int64_t body = l->body[2] ? lob_surface_bytes() : 0;
-    LOB_TRY(lob_session_take(s, lob_product(l->width, l->height, 3, 1) + body, set->output));
+    LOB_TRY(lob_session_take(s, lob_product(l->width, l->height, 3, 1) + body, w->output));
     LOB_TRY(lob_session_cancelled(s));
-    lob_preview look = set->look;
+    lob_preview look = w->look;
     look.threads = s->context.threads;
     const lob_status st = lob_preview_draw(canvas, &look, c, l);
     lob_session_give(s, body);
-    return st == LOB_ENOMEM ? lob_session_no_memory(s, set->output) : st;
+    return st == LOB_ENOMEM ? lob_session_no_memory(s, w->output) : st;
 }
 
 /* ---- the command ---- */
@@ -117,7 +114,7 @@ static lob_status make_page(lob_session *s, const char *path, void *user)
     const work *const w = user;
     const double start_s = lob_clock_s();
     double compress_s = 0;
-    const lob_status st = lob_viewer_page_write(&w->page, &w->content, &w->set.look, path, s->force,
+    const lob_status st = lob_viewer_page_write(&w->page, &w->content, &w->look, path, s->force,
                                                 s->context.threads, &compress_s, &s->error);
     lob_session_add(s, "compress", compress_s);
     lob_session_add(s, "write", lob_clock_s() - start_s - compress_s);
@@ -139,17 +136,16 @@ static void report_page(lob_session *s, const lob_viewer_page *p)
 
 static lob_status write_page(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_viewer_page *const p = &w->page;
-    if (!set->html) return LOB_OK;
+    if (!w->html) return LOB_OK;
     const int64_t bytes = lob_viewer_page_bytes(&w->content);
-    LOB_TRY(lob_session_take(s, bytes, set->html));
+    LOB_TRY(lob_session_take(s, bytes, w->html));
     lob_session_compute(s, "laying out the page");
     const lob_status st = lob_viewer_page_prepare(p, &w->content, &s->context, &s->error);
-    if (st == LOB_ENOMEM) return lob_session_no_memory(s, set->html);
+    if (st == LOB_ENOMEM) return lob_session_no_memory(s, w->html);
     LOB_TRY(st);
     lob_session_computed(s);
-    LOB_TRY(lob_session_make(s, NULL, set->html, make_page, w));
+    LOB_TRY(lob_session_make(s, NULL, w->html, make_page, w));
     report_page(s, p);
     lob_session_give(s, bytes);
     return LOB_OK;
@@ -159,14 +155,13 @@ static lob_status write_page(lob_session *s, work *w)
 
 static lob_status write_picture(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_canvas *const canvas = &w->canvas;
-    if (!set->output) return LOB_OK;
+    if (!w->output) return LOB_OK;
     lob_session_compute(s, "drawing");
-    LOB_TRY(lob_preview_lay_out(&w->layout, &set->look, &w->content, &s->error));
-    LOB_TRY(draw(s, canvas, set, &w->content, &w->layout));
+    LOB_TRY(lob_preview_lay_out(&w->layout, &w->look, &w->content, &s->error));
+    LOB_TRY(draw(s, canvas, w, &w->content, &w->layout));
     lob_session_computed(s);
-    LOB_TRY(lob_session_write_picture(s, canvas, set->output));
+    LOB_TRY(lob_session_write_picture(s, canvas, w->output));
     report(s, &w->content, &w->layout);
     return LOB_OK;
 }
@@ -178,21 +173,21 @@ static bool is_page_name(const char *path)
 }
 
 /* What is asked for in general. */
-static lob_status check_outputs(lob_session *s, const settings *set)
+static lob_status check_outputs(lob_session *s, const work *w)
 {
-    if (!set->output && !set->html)
+    if (!w->output && !w->html)
         return lob_fail(&s->error, LOB_EARG,
                         "what to write? add --output FILE.png or --html FILE.html");
-    if (set->output && !lob_is_png_name(set->output))
-        return lob_fail_file(&s->error, LOB_EARG, set->output,
+    if (w->output && !lob_is_png_name(w->output))
+        return lob_fail_file(&s->error, LOB_EARG, w->output,
                              "a preview is a PNG; give it a name in .png");
-    if (set->html && !is_page_name(set->html))
-        return lob_fail_file(&s->error, LOB_EARG, set->html, "give a page a name in .html");
-    const char *const alone = set->look.montage > 0  ? "montage"
-                              : set->look.project    ? "mip"
-                              : set->look.plane >= 0 ? "plane"
-                                                     : NULL;
-    if (!set->output && alone)
+    if (w->html && !is_page_name(w->html))
+        return lob_fail_file(&s->error, LOB_EARG, w->html, "give a page a name in .html");
+    const char *const alone = w->look.montage > 0  ? "montage"
+                              : w->look.project    ? "mip"
+                              : w->look.plane >= 0 ? "plane"
+                                                   : NULL;
+    if (!w->output && alone)
         return lob_fail(&s->error, LOB_EARG, "--%s is about a picture: add --output FILE.png",
                         alone);
     return LOB_OK;
@@ -200,9 +195,9 @@ static lob_status check_outputs(lob_session *s, const settings *set)
 
 static lob_status check(lob_session *s, void *user)
 {
-    settings *const set = user;
-    lob_preview *const look = &set->look;
-    LOB_TRY(check_outputs(s, set));
+    work *const w = user;
+    lob_preview *const look = &w->look;
+    LOB_TRY(check_outputs(s, w));
     if (look->hide && strcmp(look->hide, "none") == 0) look->hide = "";
     const bool windowed = isfinite(look->window[0]) && isfinite(look->window[1]);
     if (windowed && !(look->window[0] < look->window[1]))
@@ -213,7 +208,7 @@ static lob_status check(lob_session *s, void *user)
 static lob_status preview(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(prepare(s, &w->set, &w->content));
+    LOB_TRY(prepare(s, w, &w->content));
     LOB_TRY(write_picture(s, w));
     return write_page(s, w);
 }
@@ -228,40 +223,39 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.frame = -1, .look = lob_preview_defaults()};
+    work *const w = user;
+    *w = (work){.frame = -1, .look = lob_preview_defaults()};
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->look.image, "scan"),
-        OPERAND_INPUT("LABELS", &set->look.labels, LOB_FILE_LABELS, "labels on the image's grid"),
-        OPT_OUTPUT("output", &set->output, LOB_FILE_OTHER, "picture to write, in .png",
+        OPERAND_IMAGE(&w->look.image, "scan"),
+        OPERAND_INPUT("LABELS", &w->look.labels, LOB_FILE_LABELS, "labels on the image's grid"),
+        OPT_OUTPUT("output", &w->output, LOB_FILE_OTHER, "picture to write, in .png",
                    .letter = 'o'),
-        OPT_OUTPUT("html", &set->html, LOB_FILE_OTHER,
+        OPT_OUTPUT("html", &w->html, LOB_FILE_OTHER,
                    "page to write, in .html, with a viewer of all slices; a browser opens it from "
                    "the disk, and it loads nothing from elsewhere"),
-        OPT_CHOICE("plane", &set->look.plane, "axial|coronal|sagittal",
+        OPT_CHOICE("plane", &w->look.plane, "axial|coronal|sagittal",
                    "show this plane alone; left out: all three, in a montage axial"),
-        OPT_INT("montage", &set->look.montage, "N", 1, LOB_PREVIEW_TILES,
+        OPT_INT("montage", &w->look.montage, "N", 1, LOB_PREVIEW_TILES,
                 "show N slices of one plane, spread over the extent of the labels"),
-        OPT_FLAG("mip", &set->look.project,
+        OPT_FLAG("mip", &w->look.project,
                  "maximum-intensity projection: the brightest voxel of each line of sight and the "
                  "first label on it; in a montage each view has its share of the slices"),
-        OPT_TRIPLE("at", &set->look.at, 0, 1e9,
+        OPT_TRIPLE("at", &w->look.at, 0, 1e9,
                    "voxel where the planes meet; left out: the labels' centre of mass, without "
                    "labels that of the image"),
-        OPT_PAIR("window", &set->look.window, -INFINITY, INFINITY,
+        OPT_PAIR("window", &w->look.window, -INFINITY, INFINITY,
                  "values shown black and white; left out: the percentiles 2 and 98, of a CT in HU "
                  "those of the body"),
-        OPT_REAL("alpha", &set->look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
-        OPT_INT("contour", &set->look.contour, "PIXELS", 0, 12,
+        OPT_REAL("alpha", &w->look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
+        OPT_INT("contour", &w->look.contour, "PIXELS", 0, 12,
                 "width of labels' contours, 0 for none; left out: 1 or 2 by the picture's size"),
-        OPT_TEXT("hide", &set->look.hide, "LIST",
+        OPT_TEXT("hide", &w->look.hide, "LIST",
                  "labels not to draw, as 1,3-5, or none; left out: of several, one that fills "
                  "over half of the volume"),
-        OPT_CHOICE("convention", &set->look.convention, "radiological|neurological",
+        OPT_CHOICE("convention", &w->look.convention, "radiological|neurological",
                    "radiological shows the patient's right at the left"),
-        OPT_INT("size", &set->look.size, "PIXELS", 64, 8192,
-                "neither side of the picture is longer"),
-        OPT_FRAME(&set->frame, "image"),
+        OPT_INT("size", &w->look.size, "PIXELS", 64, 8192, "neither side of the picture is longer"),
+        OPT_FRAME(&w->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

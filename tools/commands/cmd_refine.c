@@ -7,19 +7,16 @@
 #include <math.h>
 
 typedef struct {
-    const char *labels, *image, *seeds, *out;
+    const char *labels_path, *image_path, *seeds_path, *out_path;
     int frame, background;
     double edge;
     lob_size smooth, edge_sigma, edge_smooth, settle_sigma; /* infinite: left out */
     const char *first, *plain; /* that may outvote the labels; NULL: none */
-    const char *others, *shares;
+    const char *others_path, *shares_path;
     double settle;
     int absent; /* along which axis labels are absent from slices; 3: none */
     bool walls;
-} settings;
 
-typedef struct {
-    settings set; /* first */
     lob_volume image, labels, others, shares, out;
     lob_strokes_places places;
     lob_seeds_input seeds;
@@ -33,53 +30,54 @@ static double mm_of(const lob_size *size, double voxel_mm, double fallback)
     return size->voxels ? size->value * voxel_mm : size->value;
 }
 
-static lob_refine_options options_of(const settings *set, const lob_volume *image)
+static lob_refine_options options_of(const work *w, const lob_volume *image)
 {
     lob_refine_options o = lob_refine_defaults(image->dims, image->geometry.spacing_mm);
     const double voxel_mm = o.edge_mm;
-    o.edge = set->edge;
-    o.settle = set->settle;
-    o.settle_mm = mm_of(&set->settle_sigma, voxel_mm, o.settle_mm);
-    o.smooth_mm = mm_of(&set->smooth, voxel_mm, o.smooth_mm);
-    o.edge_mm = mm_of(&set->edge_sigma, voxel_mm, o.edge_mm);
-    o.edge_smooth_mm = mm_of(&set->edge_smooth, voxel_mm, o.edge_smooth_mm);
+    o.edge = w->edge;
+    o.settle = w->settle;
+    o.settle_mm = mm_of(&w->settle_sigma, voxel_mm, o.settle_mm);
+    o.smooth_mm = mm_of(&w->smooth, voxel_mm, o.smooth_mm);
+    o.edge_mm = mm_of(&w->edge_sigma, voxel_mm, o.edge_mm);
+    o.edge_smooth_mm = mm_of(&w->edge_smooth, voxel_mm, o.edge_smooth_mm);
     return o;
 }
 
 /* What settling takes: shares, and labels that grew in another way. */
-static lob_status read_settling(lob_session *s, const settings *set, work *w)
+static lob_status read_settling(lob_session *s, work *w)
 {
     const int32_t count = w->seeds.set.count;
-    if (!set->shares) return LOB_OK;
-    LOB_TRY(lob_session_read(s, &w->shares, set->shares, -1));
-    LOB_TRY(lob_grid_match(s, &w->shares, set->shares, &w->image, set->image, false));
+    if (!w->shares_path) return LOB_OK;
+    LOB_TRY(lob_session_read(s, &w->shares, w->shares_path, -1));
+    LOB_TRY(lob_grid_match(s, &w->shares, w->shares_path, &w->image, w->image_path, false));
     if (w->shares.type != LOB_U8 || w->shares.channels < count - 1)
-        return lob_fail_file(&s->error, LOB_EDATA, set->shares,
+        return lob_fail_file(&s->error, LOB_EDATA, w->shares_path,
                              "shares are uint8 with a channel for each of %d labels but the "
                              "background",
                              count);
-    if (set->others)
-        LOB_TRY(lob_seeds_labels(s, &w->others, set->others, &w->seeds, set->seeds, &w->image,
-                                 set->image));
-    if (set->others && w->others.type != w->labels.type)
-        return lob_fail_file(&s->error, LOB_EDATA, set->others, "is of another type than %s",
-                             set->labels);
+    if (w->others_path)
+        LOB_TRY(lob_seeds_labels(s, &w->others, w->others_path, &w->seeds, w->seeds_path, &w->image,
+                                 w->image_path));
+    if (w->others_path && w->others.type != w->labels.type)
+        return lob_fail_file(&s->error, LOB_EDATA, w->others_path, "is of another type than %s",
+                             w->labels_path);
     return LOB_OK;
 }
 
 /* Let the labels of two other growths outvote those that are refined. */
-static lob_status outvote(lob_session *s, const settings *set, work *w)
+static lob_status outvote(lob_session *s, work *w)
 {
-    const char *const paths[] = {set->first, set->plain};
+    const char *const paths[] = {w->first, w->plain};
     lob_volume by[2] = {lob_volume_empty(), lob_volume_empty()};
     lob_status st = LOB_OK;
-    if (!set->first) return LOB_OK;
+    if (!w->first) return LOB_OK;
     if (w->seeds.set.count > UINT8_MAX)
-        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+        return lob_fail_file(&s->error, LOB_EDATA, w->seeds_path,
                              "has %d labels, at most %d can be outvoted", w->seeds.set.count,
                              UINT8_MAX);
     for (int i = 0; i < 2 && st == LOB_OK; i++)
-        st = lob_seeds_labels(s, &by[i], paths[i], &w->seeds, set->seeds, &w->image, set->image);
+        st = lob_seeds_labels(s, &by[i], paths[i], &w->seeds, w->seeds_path, &w->image,
+                              w->image_path);
     if (st == LOB_OK)
         cJSON_AddNumberToObject(s->results, "outvoted_voxels",
                                 (double)lob_outvote(w->labels.data, by[0].data, by[1].data,
@@ -91,33 +89,33 @@ static lob_status outvote(lob_session *s, const settings *set, work *w)
 
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = &((const work *)user)->set;
-    if (!set->first == !set->plain) return LOB_OK;
+    const work *const w = user;
+    if (!w->first == !w->plain) return LOB_OK;
     return lob_fail(&s->error, LOB_EARG, "--first and --plain go together");
 }
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
     if (w->image.channels > LOB_REFINE_MAX_CHANNELS)
-        return lob_fail_file(&s->error, LOB_EDATA, set->image, "has %d channels, at most %d",
+        return lob_fail_file(&s->error, LOB_EDATA, w->image_path, "has %d channels, at most %d",
                              w->image.channels, LOB_REFINE_MAX_CHANNELS);
-    LOB_TRY(lob_seeds_read(s, &w->seeds, set->seeds, &w->image, set->image, set->background));
-    LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, set->out));
-    LOB_TRY(
-        lob_seeds_labels(s, &w->labels, set->labels, &w->seeds, set->seeds, &w->image, set->image));
-    LOB_TRY(outvote(s, set, w));
-    LOB_TRY(read_settling(s, set, w));
+    LOB_TRY(lob_seeds_read(s, &w->seeds, w->seeds_path, &w->image, w->image_path, w->background));
+    LOB_TRY(lob_session_check(s, &w->image, lob_label_type(w->seeds.set.count), 1, w->out_path));
+    LOB_TRY(lob_seeds_labels(s, &w->labels, w->labels_path, &w->seeds, w->seeds_path, &w->image,
+                             w->image_path));
+    LOB_TRY(outvote(s, w));
+    LOB_TRY(read_settling(s, w));
     const lob_volume *const seeds = &w->seeds.volume;
-    const bool absent = set->shares && set->absent != 3;
-    return lob_strokes_places_find(
-        &w->places, seeds->data, seeds->type, seeds->dims, w->seeds.set.count, w->seeds.background,
-        absent ? set->absent : -1, set->walls, s->context.threads, &s->error);
+    const bool absent = w->shares_path && w->absent != 3;
+    return lob_strokes_places_find(&w->places, seeds->data, seeds->type, seeds->dims,
+                                   w->seeds.set.count, w->seeds.background, absent ? w->absent : -1,
+                                   w->walls, s->context.threads, &s->error);
 }
 
-static lob_status compute(lob_session *s, const settings *set, work *w)
+static lob_status compute(lob_session *s, work *w)
 {
-    const lob_refine_options options = options_of(set, &w->image);
+    const lob_refine_options options = options_of(w, &w->image);
     const lob_refine_input in = {
         .image = &w->image,
         .labels = w->labels.data,
@@ -129,17 +127,17 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
         .others = w->others.data,
         .shares = w->shares.data,
         .absent = w->places.absent,
-        .absent_axis = set->absent == 3 ? 0 : set->absent,
+        .absent_axis = w->absent == 3 ? 0 : w->absent,
         .walls = w->places.walls,
         .wall_count = w->places.wall_count,
     };
-    LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, set->out));
+    LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, w->out_path));
     lob_session_compute(s, "refining");
     LOB_TRY(lob_session_done(
         s, s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error),
-        set->labels, set->image));
+        w->labels_path, w->image_path));
     if (lob_labels_restore(&w->out, &w->seeds.set) != LOB_OK)
-        return lob_session_no_memory(s, set->out);
+        return lob_session_no_memory(s, w->out_path);
     return LOB_OK;
 }
 
@@ -157,12 +155,11 @@ static void report(lob_session *s, const work *w)
 static lob_status refine(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(compute(s, set, w));
+    LOB_TRY(compute(s, w));
     report(s, w);
-    return lob_session_write(s, &w->out, set->out, true);
+    return lob_session_write(s, &w->out, w->out_path, true);
 }
 
 static void release(void *user)
@@ -175,8 +172,8 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .frame = -1,
         .background = -1,
         .edge = 1,
@@ -188,47 +185,47 @@ static void options(lob_rows *to, void *user)
         .absent = 3,
     };
     const lob_option rows[] = {
-        OPERAND_LABELS(&set->labels, "labels that grew from the seeds"),
-        OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_SEEDS(&set->seeds, "strokes: labels from 1, 0 is unknown"),
-        OPT_LABELS_OUTPUT(&set->out),
-        OPT_BACKGROUND(&set->background),
+        OPERAND_LABELS(&w->labels_path, "labels that grew from the seeds"),
+        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_SEEDS(&w->seeds_path, "strokes: labels from 1, 0 is unknown"),
+        OPT_LABELS_OUTPUT(&w->out_path),
+        OPT_BACKGROUND(&w->background),
         OPT_LENGTH(
-            "smooth", &set->smooth, 0, 1e4,
+            "smooth", &w->smooth, 0, 1e4,
             "Gaussian majority of this sigma, as 1.5mm or 1vox; left out: 1vox, which is the "
             "least spacing; 0: none"),
-        OPT_REAL("edge", &set->edge, "SHARE", 0, 1,
+        OPT_REAL("edge", &w->edge, "SHARE", 0, 1,
                  "how much the image, beside the labels, decides where borders are; 0: not at all"),
-        OPT_LENGTH("edge-sigma", &set->edge_sigma, 0, 1e4,
+        OPT_LENGTH("edge-sigma", &w->edge_sigma, 0, 1e4,
                    "Gaussian of the image's means on both sides of a border; left out: 1vox",
                    .above_low = true),
-        OPT_LENGTH("edge-smooth", &set->edge_smooth, 0, 1e4,
+        OPT_LENGTH("edge-smooth", &w->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
-        OPT_INPUT("first", &set->first, LOB_FILE_LABELS,
+        OPT_INPUT("first", &w->first, LOB_FILE_LABELS,
                   "labels of an earlier growth: where they agree on a label more with those of "
                   "--plain than with the labels, and by a Dice of 0.75, background that both give "
                   "it becomes its own"),
-        OPT_INPUT("plain", &set->plain, LOB_FILE_LABELS,
+        OPT_INPUT("plain", &w->plain, LOB_FILE_LABELS,
                   "with --first: labels that grew over the image alone"),
-        OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
+        OPT_INPUT("shares", &w->shares_path, LOB_FILE_IMAGE,
                   "uint8 shares of `lobule appearance`, times 255: labels settle by them in place "
                   "of the majority"),
-        OPT_REAL("settle", &set->settle, "WEIGHT", 0, 100,
+        OPT_REAL("settle", &w->settle, "WEIGHT", 0, 100,
                  "with --shares: what the fourth root of a share weighs against the labels around"),
-        OPT_LENGTH("settle-sigma", &set->settle_sigma, 0, 1e4,
+        OPT_LENGTH("settle-sigma", &w->settle_sigma, 0, 1e4,
                    "with --shares: Gaussian of the labels around; left out: 2vox",
                    .above_low = true),
-        OPT_INPUT("others", &set->others, LOB_FILE_LABELS,
+        OPT_INPUT("others", &w->others_path, LOB_FILE_LABELS,
                   "with --shares: labels that grew in another way, which count as much at first"),
-        OPT_CHOICE("absent", &set->absent, "x|y|z|none",
+        OPT_CHOICE("absent", &w->absent, "x|y|z|none",
                    "with --shares: slices across this axis with strokes of the background and of "
                    "others have no label but those drawn on them"),
         OPT_FLAG(
-            "walls", &set->walls,
+            "walls", &w->walls,
             "a label around another one, painted along its middle, is about twice as wide as "
             "its strokes are far from that: what is farther becomes background, and what bulges "
             "into the other's outline the other's"),
-        OPT_FRAME(&set->frame, "image"),
+        OPT_FRAME(&w->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

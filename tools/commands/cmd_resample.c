@@ -7,16 +7,13 @@
 #include <string.h>
 
 typedef struct {
-    const char *image, *like, *out, *orientation;
+    const char *image_path, *like_path, *out_path, *orientation;
     double spacing[3];
     bool labels;
     int method; /* index of the option's words, -1: not given */
     double fill;
     int frame;
-} settings;
 
-typedef struct {
-    settings set; /* first */
     lob_volume image, like, out;
 } work;
 
@@ -39,25 +36,25 @@ static bool is_orientation(const char *letters)
 
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
-    const bool spacing = !isnan(set->spacing[0]);
+    const work *const w = user;
+    const bool spacing = !isnan(w->spacing[0]);
     const lob_rule rules[] = {
-        {set->like && spacing,                        "--like gives the whole grid: leave --spacing out"    },
-        {set->like && set->orientation,               "--like gives the whole grid: leave --orientation out"},
-        {!set->like && !spacing && !set->orientation,
-         "onto which grid? add --like IMAGE, --spacing X,Y,Z or --orientation RAS"                          },
-        {set->method >= MAJORITY && !set->labels,
-         "--method majority and strokes are for label volumes: add --labels"                                },
-        {set->method == LINEAR && set->labels,
+        {w->like_path && spacing,                      "--like gives the whole grid: leave --spacing out"    },
+        {w->like_path && w->orientation,               "--like gives the whole grid: leave --orientation out"},
+        {!w->like_path && !spacing && !w->orientation,
+         "onto which grid? add --like IMAGE, --spacing X,Y,Z or --orientation RAS"                           },
+        {w->method >= MAJORITY && !w->labels,
+         "--method majority and strokes are for label volumes: add --labels"                                 },
+        {w->method == LINEAR && w->labels,
          "a mean of label numbers is no label: with --labels, --method is nearest, majority or "
-         "strokes"                                                                                          },
+         "strokes"                                                                                           },
     };
     LOB_TRY(LOB_RULES(s, rules));
-    if (set->orientation && !is_orientation(set->orientation))
+    if (w->orientation && !is_orientation(w->orientation))
         return lob_fail(&s->error, LOB_EARG,
                         "--orientation: '%s' is not three letters such as RAS or LPS, one of R or "
                         "L, one of A or P, one of S or I, in any order",
-                        set->orientation);
+                        w->orientation);
     return LOB_OK;
 }
 
@@ -77,38 +74,37 @@ static lob_turn turn_to(const lob_geometry *geometry, const char *letters)
 }
 
 /* The grid to resample onto. */
-static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *like,
-                            const settings *set)
+static lob_status find_grid(lob_session *s, lob_resample_input *in, lob_volume *like, const work *w)
 {
     const lob_volume *v = in->volume;
     in->dims = v->dims;
     in->geometry = v->geometry;
-    if (set->like) {
-        const lob_status st = lob_session_read_header(s, like, set->like, NULL);
+    if (w->like_path) {
+        const lob_status st = lob_session_read_header(s, like, w->like_path, NULL);
         in->dims = like->dims;
         in->geometry = like->geometry;
         return st;
     }
-    if (set->orientation) {
-        const lob_turn turn = turn_to(&v->geometry, set->orientation);
+    if (w->orientation) {
+        const lob_turn turn = turn_to(&v->geometry, w->orientation);
         in->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
         in->dims = lob_turned_dims(v->dims, &turn);
     }
-    if (!isnan(set->spacing[0])) lob_resample_respace(&in->geometry, &in->dims, set->spacing);
+    if (!isnan(w->spacing[0])) lob_resample_respace(&in->geometry, &in->dims, w->spacing);
     return LOB_OK;
 }
 
 /* Make the output: the new grid, the image's header or that of --like. */
 static lob_status make_output(lob_session *s, lob_volume *out, const lob_resample_input *in,
-                              const lob_volume *like, const settings *set)
+                              const lob_volume *like, const work *w)
 {
     const lob_volume *v = in->volume;
-    lob_volume header = set->like ? *like : *v;
+    lob_volume header = w->like_path ? *like : *v;
     header.dims = in->dims;
     header.geometry = in->geometry;
     header.data = NULL;
     header.names = v->names;
-    LOB_TRY(lob_grid_make(s, out, &header, v->type, v->channels, set->out));
+    LOB_TRY(lob_grid_make(s, out, &header, v->type, v->channels, w->out_path));
     out->slope = v->slope;
     out->inter = v->inter;
     return LOB_OK;
@@ -124,35 +120,34 @@ static bool lies_beside(const lob_resample_input *in)
     return false;
 }
 
-static lob_status resample_onto(lob_session *s, const settings *set, const lob_volume *image,
+static lob_status resample_onto(lob_session *s, const work *w, const lob_volume *image,
                                 lob_volume *like, lob_volume *out)
 {
     lob_resample_input in = {.volume = image};
-    LOB_TRY(find_grid(s, &in, like, set));
-    LOB_TRY(make_output(s, out, &in, like, set));
-    if (set->like && lies_beside(&in))
+    LOB_TRY(find_grid(s, &in, like, w));
+    LOB_TRY(make_output(s, out, &in, like, w));
+    if (w->like_path && lies_beside(&in))
         lob_session_note(s, "%s: lies outside of %s, so that nothing of it is in the output",
-                         set->image, set->like);
-    const int method = set->method >= 0 ? set->method : set->labels ? MAJORITY : LINEAR;
+                         w->image_path, w->like_path);
+    const int method = w->method >= 0 ? w->method : w->labels ? MAJORITY : LINEAR;
     const lob_resample_options options = {.method = (lob_resample_method)method,
-                                          .fill = (set->fill - image->inter) /
+                                          .fill = (w->fill - image->inter) /
                                                   (image->slope != 0.0 ? image->slope : 1.0)};
     lob_session_compute(s, "resampling");
     return lob_session_done(s,
                             s->backend->resample(out->data, &in, &options, &s->context, &s->error),
-                            set->image, NULL);
+                            w->image_path, NULL);
 }
 
 static lob_status resample(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
     LOB_TRY(lob_session_device(s));
-    if (set->labels) LOB_TRY(lob_grid_narrow(s, &w->image, set->image));
-    LOB_TRY(resample_onto(s, set, &w->image, &w->like, &w->out));
+    if (w->labels) LOB_TRY(lob_grid_narrow(s, &w->image, w->image_path));
+    LOB_TRY(resample_onto(s, w, &w->image, &w->like, &w->out));
     lob_grid_drop(s, &w->image);
-    return lob_session_write(s, &w->out, set->out, set->labels);
+    return lob_session_write(s, &w->out, w->out_path, w->labels);
 }
 
 static void release(void *user)
@@ -163,24 +158,24 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .frame = -1, .method = -1, .spacing = {NAN, NAN, NAN}
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan, mask or labels"),
-        OPT_IMAGE_OUTPUT(&set->out, "volume to write"),
-        OPT_INPUT("like", &set->like, LOB_FILE_IMAGE, "onto the grid of this volume"),
-        OPT_TRIPLE("spacing", &set->spacing, 0, 1e6,
+        OPERAND_IMAGE(&w->image_path, "scan, mask or labels"),
+        OPT_IMAGE_OUTPUT(&w->out_path, "volume to write"),
+        OPT_INPUT("like", &w->like_path, LOB_FILE_IMAGE, "onto the grid of this volume"),
+        OPT_TRIPLE("spacing", &w->spacing, 0, 1e6,
                    "voxels of this size in mm over the same field of view; 0 keeps an axis"),
-        OPT_TEXT("orientation", &set->orientation, "RAS",
+        OPT_TEXT("orientation", &w->orientation, "RAS",
                  "exchange and flip axes so that they run to these sides of the patient; "
                  "nothing is interpolated unless --spacing asks for it"),
-        OPT_FLAG("labels", &set->labels, "IMAGE holds labels, which are not mixed"),
-        OPT_CHOICE("method", &set->method, "nearest|linear|majority|strokes",
+        OPT_FLAG("labels", &w->labels, "IMAGE holds labels, which are not mixed"),
+        OPT_CHOICE("method", &w->method, "nearest|linear|majority|strokes",
                    "how values are found; left out: linear, with --labels majority"),
-        OPT_REAL("fill", &set->fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
-        OPT_FRAME(&set->frame, "image"),
+        OPT_REAL("fill", &w->fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
+        OPT_FRAME(&w->frame, "image"),
     };
     LOB_ROWS(to, rows);
 }

@@ -11,14 +11,10 @@
 #include <string.h>
 
 typedef struct {
-    const char *image, *labels, *table, *name, *columns;
+    const char *image_path, *labels_path, *table_path, *name, *columns;
     int frame, channel, plan;
     lob_stated_grid stated;
-} settings;
 
-/* Everything on the grid, freed together. */
-typedef struct {
-    settings set; /* first */
     lob_volume image, labels;
     lob_label_set labelled;
     int64_t frames; /* of the image, that are measured */
@@ -38,28 +34,28 @@ static void state_grid(lob_volume *image, lob_volume *labels, const lob_stated_g
     if (lob_same_grid(&as_read, "", labels, "", NULL) == LOB_OK) lob_grid_state(labels, stated);
 }
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    const int64_t frame = set->frame < 0 ? LOB_FRAME_ALL : set->frame;
-    LOB_TRY(lob_session_read(s, &w->image, set->image, frame));
-    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
+    const int64_t frame = w->frame < 0 ? LOB_FRAME_ALL : w->frame;
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, w->channel, w->image_path));
     w->frames = lob_frames_held(&w->image);
     if (w->image.channels > w->frames)
-        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+        return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
                              "has %d channels; choose one with --channel N",
                              w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
-    LOB_TRY(lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE));
-    state_grid(&w->image, &w->labels, &set->stated);
-    LOB_TRY(lob_grid_match(s, &w->labels, set->labels, &w->image, set->image, false));
-    LOB_TRY(lob_grid_one_channel(s, &w->labels, set->labels));
-    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, set->labels));
+    LOB_TRY(lob_session_read(s, &w->labels, w->labels_path, LOB_FRAME_NONE));
+    state_grid(&w->image, &w->labels, &w->stated);
+    LOB_TRY(lob_grid_match(s, &w->labels, w->labels_path, &w->image, w->image_path, false));
+    LOB_TRY(lob_grid_one_channel(s, &w->labels, w->labels_path));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->labels_path));
     const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);
-    lob_error_in(&s->error, set->labels);
+    lob_error_in(&s->error, w->labels_path);
     return st;
 }
 
-static void report(lob_session *s, const settings *set, const work *w)
+static void report(lob_session *s, const work *w)
 {
     int64_t voxels = 0, data = 0;
     for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->table.regions[i].voxels;
@@ -70,18 +66,18 @@ static void report(lob_session *s, const settings *set, const work *w)
     voxels *= w->frames;
     cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
     if (w->labelled.count == 0)
-        lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
+        lob_session_note(s, "%s: has no labels: every voxel is 0", w->labels_path);
     if (voxels > data)
         lob_session_note(s,
                          "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
                          "of the others",
-                         set->image, (long long)(voxels - data));
+                         w->image_path, (long long)(voxels - data));
 }
 
 static lob_status write_table(lob_session *s, work *w)
 {
-    report(s, &w->set, w);
-    return lob_region_table_write(s, &w->table, w->set.table);
+    report(s, w);
+    return lob_region_table_write(s, &w->table, w->table_path);
 }
 
 /* ---- in slabs ---- */
@@ -140,17 +136,13 @@ static lob_status fill_table(lob_session *s, work *w)
 
 static lob_status write_sums(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_volume image = w->slabs.volume, labels = w->slabs.labels;
     image.header = labels.header = (lob_header){.bytes = NULL}; /* they stay the inputs' */
     labels.data = NULL;
-    state_grid(&image, &labels, &set->stated);
+    state_grid(&image, &labels, &w->stated);
     w->frames = 1;
-    w->table = (lob_region_table){.grid = &labels,
-                                  .image = &image,
-                                  .scan = set->name,
-                                  .columns = set->columns,
-                                  .named = true};
+    w->table = (lob_region_table){
+        .grid = &labels, .image = &image, .scan = w->name, .columns = w->columns, .named = true};
     LOB_TRY(fill_table(s, w));
     return write_table(s, w);
 }
@@ -158,7 +150,7 @@ static lob_status write_sums(lob_session *s, work *w)
 static lob_status by_slabs(lob_session *s, work *w)
 {
     LOB_TRY(lob_slabs_open(s, &w->slabs));
-    w->all.needs = lob_region_columns_needs(w->set.columns);
+    w->all.needs = lob_region_columns_needs(w->columns);
     LOB_TRY(lob_slabs_cut(s, &w->slabs, w->all.needs ? 1 : 0, 1, LABELS, 0));
     if (w->slabs.plan > 0) return LOB_OK;
     LOB_TRY(lob_slabs_each(s, &w->slabs, see_extremes, w));
@@ -174,42 +166,41 @@ static lob_status by_slabs(lob_session *s, work *w)
 
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
-    LOB_TRY(lob_table_check(s, set->table, set->name));
-    LOB_TRY(lob_region_columns_check(s, set->columns));
-    return lob_team_size(s->ranks) > 1 || set->plan > 0
-               ? lob_region_columns_check_slabs(s, set->columns)
+    const work *const w = user;
+    LOB_TRY(lob_table_check(s, w->table_path, w->name));
+    LOB_TRY(lob_region_columns_check(s, w->columns));
+    return lob_team_size(s->ranks) > 1 || w->plan > 0
+               ? lob_region_columns_check_slabs(s, w->columns)
                : LOB_OK;
 }
 
 static lob_status stats(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    w->slabs = (lob_slabs){.path = set->image,
-                           .labels_path = set->labels,
-                           .frame = set->frame,
-                           .channel = set->channel,
-                           .plan = set->plan};
-    s->spaced = !isnan(set->stated.spacing[0]);
-    const bool sums = !(lob_region_columns_needs(set->columns) & LOB_COLUMN_PERCENTILES);
+    w->slabs = (lob_slabs){.path = w->image_path,
+                           .labels_path = w->labels_path,
+                           .frame = w->frame,
+                           .channel = w->channel,
+                           .plan = w->plan};
+    s->spaced = !isnan(w->stated.spacing[0]);
+    const bool sums = !(lob_region_columns_needs(w->columns) & LOB_COLUMN_PERCENTILES);
     if (sums && lob_slabs_serve(s, &w->slabs, LABELS)) {
         LOB_TRY(lob_session_device(s));
         return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     }
-    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
     w->table = (lob_region_table){
         .grid = &w->labels,
         .image = &w->image,
         .count = w->labelled.count,
         .frames = w->frames > 1 ? w->frames : 0,
-        .scan = set->name,
-        .columns = set->columns,
+        .scan = w->name,
+        .columns = w->columns,
         .labels = w->labelled.values,
         .named = true,
     };
-    LOB_TRY(lob_region_table_measure(s, &w->table, set->image, set->labels));
+    LOB_TRY(lob_region_table_measure(s, &w->table, w->image_path, w->labels_path));
     return write_table(s, w);
 }
 
@@ -226,20 +217,20 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.table = "-", .frame = -1, .channel = -1, .stated = LOB_NOT_STATED};
+    work *const w = user;
+    *w = (work){.table_path = "-", .frame = -1, .channel = -1, .stated = LOB_NOT_STATED};
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_LABELS(&set->labels, "labels on the image's grid; 0 is no label"),
-        OPT_TABLE(&set->table, "where the table goes"),
-        OPT_SCAN_NAME(&set->name),
-        OPT_REGION_COLUMNS(&set->columns),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
+        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_LABELS(&w->labels_path, "labels on the image's grid; 0 is no label"),
+        OPT_TABLE(&w->table_path, "where the table goes"),
+        OPT_SCAN_NAME(&w->name),
+        OPT_REGION_COLUMNS(&w->columns),
+        OPT_INT("frame", &w->frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; left out: all, a row for each"),
-        OPT_CHANNEL(&set->channel),
-        OPT_SPACING(&set->stated.spacing),
-        OPT_ORIGIN(&set->stated.origin),
-        OPT_PLAN(&set->plan),
+        OPT_CHANNEL(&w->channel),
+        OPT_SPACING(&w->stated.spacing),
+        OPT_ORIGIN(&w->stated.origin),
+        OPT_PLAN(&w->plan),
     };
     LOB_ROWS(to, rows);
 }

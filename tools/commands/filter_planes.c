@@ -7,9 +7,9 @@ bool lob_filter_goes_in_slabs(lob_session *s, lob_filter_work *w)
     lob_volume image;
     if (!lob_slabs_serve(s, &w->slabs, OUT_AND_WORK)) return false;
     if (s->ranks || w->slabs.plan > 0 || !lob_session_peek(s, &image, w->slabs.path)) return true;
-    lob_filter_steps_fit(w->steps, w->typed, w->set.steps.count, &image,
-                         lob_grid_slice_axis(w->set.slices, &image.geometry));
-    return lob_slab_filter_parts(&image, w->steps, w->set.steps.count, &w->set.options);
+    lob_filter_steps_fit(w->steps, w->typed, w->steps_given.count, &image,
+                         lob_grid_slice_axis(w->slices, &image.geometry));
+    return lob_slab_filter_parts(&image, w->steps, w->steps_given.count, &w->options);
 }
 
 static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
@@ -27,22 +27,21 @@ static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
 
 lob_status lob_filter_by_slabs(lob_session *s, lob_filter_work *w)
 {
-    const lob_filter_settings *const set = &w->set;
     const lob_volume *const image = &w->slabs.volume;
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, &w->slabs));
     LOB_TRY(lob_filter_fit(s, w, image));
-    LOB_TRY(lob_session_check(s, image, w->type, 1, set->out));
+    LOB_TRY(lob_session_check(s, image, w->type, 1, w->out_path));
     w->filter = (lob_slab_filter){
         &w->slabs,
-        {.steps = w->steps, .step_count = set->steps.count},
-        &set->options,
+        {.steps = w->steps, .step_count = w->steps_given.count},
+        &w->options,
         (int64_t)lob_type_of(w->type)->bytes
     };
     LOB_TRY(lob_slab_filter_begin(s, &w->filter, 0));
-    if (set->plan > 0) return LOB_OK;
+    if (w->plan > 0) return LOB_OK;
     const lob_volume made = lob_grid_header(image, w->type);
-    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, set->out, lob_write_defaults()));
+    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, w->out_path, lob_write_defaults()));
     LOB_TRY(lob_slabs_each(s, &w->slabs, filter_slab, w));
     lob_filter_note_steps(&w->one, &w->filter.in);
     w->one.not_data = w->filter.not_data;

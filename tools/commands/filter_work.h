@@ -39,14 +39,11 @@ cJSON *lob_filter_steps_report(const lob_filter_step *steps, const lob_typed_ste
 lob_status lob_filter_edge_parse(lob_session *s, lob_filter_options *options, const char *text);
 
 typedef struct {
-    const char *image, *out, *mask, *edge;
+    const char *image_path, *out_path, *mask_path, *edge;
     int frame, channel, slices, plan;
-    lob_steps steps;
+    lob_steps steps_given;
     lob_filter_options options;
-} lob_filter_settings;
 
-typedef struct {
-    lob_filter_settings set; /* first */
     lob_volume image, out;
     uint8_t *mask;
     lob_typed_step typed[LOB_STEPS];

@@ -9,17 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-typedef lob_compare_settings settings;
 typedef lob_compare_work work;
 
 typedef enum { LABELS, VALUES, INSTANCES, SUPERVOXELS } kind;
 
-static kind kind_of(const settings *set)
+static kind kind_of(const work *w)
 {
-    return set->supervoxels ? SUPERVOXELS
-           : set->instances ? INSTANCES
-           : set->values    ? VALUES
-                            : LABELS;
+    return w->supervoxels ? SUPERVOXELS : w->instances ? INSTANCES : w->values ? VALUES : LABELS;
 }
 
 void lob_compare_add_value(lob_text *table, double value, const char *format)
@@ -45,29 +41,29 @@ lob_status lob_compare_print(lob_session *s, const lob_measure *rows, size_t cou
 /* Options that exclude each other, or do not apply to this comparison. */
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
+    const work *const w = user;
     const struct {
         bool given;
         const char *name;
         unsigned with; /* bits of the kinds that it goes with */
         const char *belongs_to;
     } rows[] = {
-        {set->labels != NULL,            "labels",      1u << LABELS,                   NULL         },
-        {set->no_surfaces,               "no-surfaces", 1u << LABELS,                   NULL         },
-        {set->image != NULL,             "image",       1u << SUPERVOXELS,              "supervoxels"},
-        {isfinite(set->tolerance.value), "tolerance",   1u << SUPERVOXELS,              "supervoxels"},
-        {set->slices >= 0,               "slices",      1u << SUPERVOXELS,              "supervoxels"},
-        {set->table != NULL,             "table",       1u << LABELS | 1u << INSTANCES, NULL         },
-        {set->supervoxels,               "supervoxels", 1u << SUPERVOXELS,              NULL         },
-        {set->instances,                 "instances",   1u << INSTANCES,                NULL         },
+        {w->labels != NULL,            "labels",      1u << LABELS,                   NULL         },
+        {w->no_surfaces,               "no-surfaces", 1u << LABELS,                   NULL         },
+        {w->image_path != NULL,        "image",       1u << SUPERVOXELS,              "supervoxels"},
+        {isfinite(w->tolerance.value), "tolerance",   1u << SUPERVOXELS,              "supervoxels"},
+        {w->slices >= 0,               "slices",      1u << SUPERVOXELS,              "supervoxels"},
+        {w->table != NULL,             "table",       1u << LABELS | 1u << INSTANCES, NULL         },
+        {w->supervoxels,               "supervoxels", 1u << SUPERVOXELS,              NULL         },
+        {w->instances,                 "instances",   1u << INSTANCES,                NULL         },
     };
-    const kind what = kind_of(set);
+    const kind what = kind_of(w);
     const char *const kind_name = what == SUPERVOXELS ? "supervoxels" : "instances";
-    if (set->strict && what >= INSTANCES)
+    if (w->strict && what >= INSTANCES)
         return lob_fail(&s->error, LOB_EARG, "--strict does not go with --%s", kind_name);
     for (size_t i = 0; i < LOB_COUNT(rows); i++) {
         if (!rows[i].given) continue;
-        if (set->values)
+        if (w->values)
             return lob_fail(&s->error, LOB_EARG,
                             "--%s is about labels and does not go with --values", rows[i].name);
         if (rows[i].with & 1u << what) continue;
@@ -76,8 +72,8 @@ static lob_status check(lob_session *s, void *user)
                             rows[i].belongs_to);
         return lob_fail(&s->error, LOB_EARG, "--%s does not go with --%s", rows[i].name, kind_name);
     }
-    LOB_TRY(lob_table_check(s, set->table, NULL));
-    return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
+    LOB_TRY(lob_table_check(s, w->table, NULL));
+    return w->labels ? lob_label_list_check(w->labels, "labels", &s->error) : LOB_OK;
 }
 
 /* ---- headers, before the voxels ---- */
@@ -126,27 +122,26 @@ static void compare_places(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
     const double *const mm = a->geometry.spacing_mm;
     if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
-        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", w->set.a,
-                         w->set.b, apart_mm);
+        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", w->a_path,
+                         w->b_path, apart_mm);
 }
 
 /* ---- the command ---- */
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
-    LOB_TRY(lob_grid_read_frame(s, &w->a, set->a, set->frame));
-    LOB_TRY(lob_grid_read_frame(s, &w->b, set->b, set->frame));
-    if (set->frame > 0 && w->a.frames == 1 && w->b.frames == 1)
+    LOB_TRY(lob_grid_read_frame(s, &w->a, w->a_path, w->frame));
+    LOB_TRY(lob_grid_read_frame(s, &w->b, w->b_path, w->frame));
+    if (w->frame > 0 && w->a.frames == 1 && w->b.frames == 1)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
-                        set->a, set->b, set->frame);
+                        w->a_path, w->b_path, w->frame);
     compare_fields(s, w);
-    LOB_TRY(lob_grid_match(s, &w->b, set->b, &w->a, set->a, false));
-    if (!set->image) return LOB_OK;
-    LOB_TRY(lob_grid_read_frame(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_grid_match(s, &w->image, set->image, &w->b, set->b, false));
+    LOB_TRY(lob_grid_match(s, &w->b, w->b_path, &w->a, w->a_path, false));
+    if (!w->image_path) return LOB_OK;
+    LOB_TRY(lob_grid_read_frame(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_grid_match(s, &w->image, w->image_path, &w->b, w->b_path, false));
     if (w->image.channels <= LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, set->image,
+    return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
                          "has %d channels; at most %d are measured", w->image.channels,
                          LOB_LEVELS_MAX_CHANNELS);
 }
@@ -165,14 +160,14 @@ static const struct {
 static lob_status compare(lob_session *s, void *user)
 {
     work *const w = user;
-    const kind what = kind_of(&w->set);
+    const kind what = kind_of(w);
     LOB_TRY(read_inputs(s, w));
     lob_session_compute(s, "comparing");
     compare_places(s, w);
     const lob_status st = kinds[what].measure(s, w);
     lob_session_computed(s);
     /* Measures are printed even if a label of --labels is missing. */
-    if (w->set.json && cJSON_HasObjectItem(s->results, kinds[what].last))
+    if (w->json && cJSON_HasObjectItem(s->results, kinds[what].last))
         LOB_TRY(lob_json_put(s->results, true, &s->error));
     return st;
 }
@@ -185,39 +180,39 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.frame = -1, .tolerance = {.value = INFINITY}, .slices = -1};
+    work *const w = user;
+    *w = (work){.frame = -1, .tolerance = {.value = INFINITY}, .slices = -1};
     const lob_option rows[] = {
-        OPERAND_INPUT("A", &set->a, LOB_FILE_LABELS, "one volume, usually the truth",
+        OPERAND_INPUT("A", &w->a_path, LOB_FILE_LABELS, "one volume, usually the truth",
                       .required = true),
-        OPERAND_INPUT("B", &set->b, LOB_FILE_LABELS, "the other, on the same grid",
+        OPERAND_INPUT("B", &w->b_path, LOB_FILE_LABELS, "the other, on the same grid",
                       .required = true),
-        OPT_TEXT("labels", &set->labels, "LIST",
+        OPT_TEXT("labels", &w->labels, "LIST",
                  "compare only these labels, as 2,4,7-9; it is an error (65) if neither volume has "
                  "one of them, or any of a range"),
-        OPT_FLAG("no-surfaces", &set->no_surfaces,
+        OPT_FLAG("no-surfaces", &w->no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),
-        OPT_FLAG("values", &set->values, "compare values instead of labels"),
-        OPT_FLAG("instances", &set->instances,
+        OPT_FLAG("values", &w->values, "compare values instead of labels"),
+        OPT_FLAG("instances", &w->instances,
                  "labels number objects such as cells, each volume its own: score how well those "
                  "of B find those of A, the truth"),
-        OPT_OUTPUT("table", &set->table, LOB_FILE_TABLE,
+        OPT_OUTPUT("table", &w->table, LOB_FILE_TABLE,
                    "the table of labels, as FILE.tsv, .csv or .json; with --instances: every pair "
                    "of a truth and a label that share voxels, and those that meet nothing"),
-        OPT_FLAG("supervoxels", &set->supervoxels,
+        OPT_FLAG("supervoxels", &w->supervoxels,
                  "B is cut into supervoxels: measure how well they can make up the regions of A"),
-        OPT_INPUT("image", &set->image, LOB_FILE_IMAGE,
+        OPT_INPUT("image", &w->image_path, LOB_FILE_IMAGE,
                   "with --supervoxels: image on the same grid, for the explained variation"),
-        OPT_LENGTH("tolerance", &set->tolerance, 0, 1e8,
+        OPT_LENGTH("tolerance", &w->tolerance, 0, 1e8,
                    "with --supervoxels: how far a boundary may lie from the truth's, as 2vox or "
                    "1.5mm; left out: 1vox"),
-        OPT_CHOICE("slices", &set->slices, LOB_GRID_SLICES,
+        OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "with --supervoxels: they were made slice by slice, so slices have no faces in "
                    "common"),
-        OPT_INT("frame", &set->frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &w->frame, "N", 0, INT32_MAX,
                 "time frame, from 0, of each volume that has several"),
-        OPT_FLAG("strict", &set->strict, "end with 1 if a voxel that is compared differs"),
-        OPT_FLAG("json", &set->json, "print JSON instead of a table"),
+        OPT_FLAG("strict", &w->strict, "end with 1 if a voxel that is compared differs"),
+        OPT_FLAG("json", &w->json, "print JSON instead of a table"),
     };
     LOB_ROWS(to, rows);
 }

@@ -231,20 +231,20 @@ static lob_status write_pairs(lob_session *s, work *w, const char *path)
 
 static lob_status score(lob_session *s, lob_compare_work *compared, work *w)
 {
-    const lob_compare_settings *const set = &compared->set;
-    LOB_TRY(lob_grid_dense(s, &compared->a, &w->truths, set->a));
-    LOB_TRY(lob_grid_dense(s, &compared->b, &w->labels, set->b));
+    LOB_TRY(lob_grid_dense(s, &compared->a, &w->truths, compared->a_path));
+    LOB_TRY(lob_grid_dense(s, &compared->b, &w->labels, compared->b_path));
     const lob_status st =
         lob_instances_count(&w->table, &compared->a, w->truths.count, &compared->b, w->labels.count,
                             &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->b, NULL));
+    LOB_TRY(lob_session_name(s, st, compared->b_path, NULL));
     if (lob_instances_score(&w->scores, &w->table) != LOB_OK)
-        return lob_session_no_memory(s, set->b);
+        return lob_session_no_memory(s, compared->b_path);
     lob_session_doing(s, "printing");
-    LOB_TRY(print_measures(s, &w->scores, set->json));
-    LOB_TRY(print_thresholds(s, &w->scores, set->json));
-    if (print_lists(s, w, set->json) != LOB_OK) return lob_session_no_memory(s, set->b);
-    return set->table ? write_pairs(s, w, set->table) : LOB_OK;
+    LOB_TRY(print_measures(s, &w->scores, compared->json));
+    LOB_TRY(print_thresholds(s, &w->scores, compared->json));
+    if (print_lists(s, w, compared->json) != LOB_OK)
+        return lob_session_no_memory(s, compared->b_path);
+    return compared->table ? write_pairs(s, w, compared->table) : LOB_OK;
 }
 
 lob_status lob_compare_instances(lob_session *s, lob_compare_work *compared)

@@ -255,26 +255,25 @@ static lob_status add_missing(comparison *c, const char *list)
 
 static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
 {
-    const lob_compare_settings *const set = &w->set;
     if (lob_label_names_copy(&c->names, &w->a.names) != LOB_OK ||
         lob_label_names_complete(&c->names, &w->b.names) != LOB_OK)
-        return lob_session_no_memory(s, set->a);
-    if (set->labels) {
-        LOB_TRY(keep_listed(s, &w->a, set->a, set->labels));
-        LOB_TRY(keep_listed(s, &w->b, set->b, set->labels));
+        return lob_session_no_memory(s, w->a_path);
+    if (w->labels) {
+        LOB_TRY(keep_listed(s, &w->a, w->a_path, w->labels));
+        LOB_TRY(keep_listed(s, &w->b, w->b_path, w->labels));
     }
     const int64_t copies = lob_volume_bytes(&w->a) + lob_volume_bytes(&w->b);
-    LOB_TRY(lob_session_take(s, copies, set->b));
-    const lob_status st = lob_compare_labels(&c->rows, &c->count, &c->equal, &w->a, set->a, &w->b,
-                                             set->b, !set->no_surfaces, &s->context, &s->error);
+    LOB_TRY(lob_session_take(s, copies, w->b_path));
+    const lob_status st =
+        lob_compare_labels(&c->rows, &c->count, &c->equal, &w->a, w->a_path, &w->b, w->b_path,
+                           !w->no_surfaces, &s->context, &s->error);
     lob_session_give(s, copies);
     LOB_TRY(st);
-    return add_missing(c, set->labels) == LOB_OK ? LOB_OK : lob_session_no_memory(s, set->a);
+    return add_missing(c, w->labels) == LOB_OK ? LOB_OK : lob_session_no_memory(s, w->a_path);
 }
 
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
 {
-    const lob_compare_settings *const set = &w->set;
     comparison c = {.rows = NULL};
     lob_status st = compare(s, &c, w);
     const bool whole = !c.missing[0];
@@ -282,18 +281,18 @@ lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
         if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
         report_labels(s->results, &c);
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-        if (!set->json && lob_terminal_width() > 0)
+        if (!w->json && lob_terminal_width() > 0)
             st = print_for_people(&c, &s->error);
-        else if (!set->json)
+        else if (!w->json)
             print_in_full(&c);
-        if (!set->json && whole) printf("%s\n", c.equal ? "equal" : "different");
-        if (st == LOB_OK && set->table) st = write_table(s, &c, set->table);
+        if (!w->json && whole) printf("%s\n", c.equal ? "equal" : "different");
+        if (st == LOB_OK && w->table) st = write_table(s, &c, w->table);
     }
     lob_label_names_free(&c.names);
     free(c.rows);
     LOB_TRY(st);
     if (!whole)
-        return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s", set->a,
-                        set->b, c.missing);
-    return c.equal || !set->strict ? LOB_OK : LOB_EDIFFER;
+        return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s", w->a_path,
+                        w->b_path, c.missing);
+    return c.equal || !w->strict ? LOB_OK : LOB_EDIFFER;
 }

@@ -33,24 +33,24 @@ static lob_status print(lob_session *s, const lob_partition *p, bool quiet)
 
 lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w)
 {
-    const lob_compare_settings *const set = &w->set;
-    const lob_volume *const image = set->image ? &w->image : NULL;
+    const lob_volume *const image = w->image_path ? &w->image : NULL;
     lob_partition_input in = {.labels = &w->b, .truth = &w->a, .image = image};
-    LOB_TRY(make_dense(s, &w->a, &in.truth_count, set->a));
-    LOB_TRY(make_dense(s, &w->b, &in.label_count, set->b));
+    LOB_TRY(make_dense(s, &w->a, &in.truth_count, w->a_path));
+    LOB_TRY(make_dense(s, &w->b, &in.label_count, w->b_path));
 
-    const bool given = isfinite(set->tolerance.value);
+    const bool given = isfinite(w->tolerance.value);
     const lob_partition_options options = {
-        .tolerance = given ? set->tolerance.value : 1.0,
-        .in_voxels = given ? set->tolerance.voxels : true,
-        .slice_axis = lob_grid_slice_axis(set->slices, &w->b.geometry),
+        .tolerance = given ? w->tolerance.value : 1.0,
+        .in_voxels = given ? w->tolerance.voxels : true,
+        .slice_axis = lob_grid_slice_axis(w->slices, &w->b.geometry),
     };
     lob_partition measures;
-    LOB_TRY(lob_session_name(
-        s, lob_partition_measure(&measures, &in, &options, &s->context, &s->error), set->b, NULL));
+    LOB_TRY(
+        lob_session_name(s, lob_partition_measure(&measures, &in, &options, &s->context, &s->error),
+                         w->b_path, NULL));
     cJSON_AddNumberToObject(s->results, "tolerance", options.tolerance);
     cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
     cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);
     lob_session_doing(s, "printing");
-    return print(s, &measures, set->json);
+    return print(s, &measures, w->json);
 }

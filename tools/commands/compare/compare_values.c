@@ -53,12 +53,11 @@ static void print_values(const difference *d, double mean, double rms, const lob
 
 lob_status lob_compare_values(lob_session *s, lob_compare_work *w)
 {
-    const lob_compare_settings *const set = &w->set;
     const lob_volume *const a = &w->a, *const b = &w->b;
     enum { BLOCK = 4096 };
     if (a->channels != b->channels)
-        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", set->a,
-                        a->channels, set->b, b->channels);
+        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", w->a_path,
+                        a->channels, w->b_path, b->channels);
     const int64_t n = lob_voxels(a) * a->channels;
     difference d = {0};
     for (int64_t first = 0; first < n; first += BLOCK) {
@@ -85,6 +84,6 @@ lob_status lob_compare_values(lob_session *s, lob_compare_work *w)
     cJSON_AddNumberToObject(s->results, "mean_difference", mean);
     cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
     lob_session_doing(s, "printing");
-    if (!set->json) print_values(&d, mean, rms, a);
-    return d.different && set->strict ? LOB_EDIFFER : LOB_OK;
+    if (!w->json) print_values(&d, mean, rms, a);
+    return d.different && w->strict ? LOB_EDIFFER : LOB_OK;
 }

@@ -6,20 +6,17 @@
 #include "tools/text/text.h"
 
 typedef struct {
-    const char *a, *b;  /* a is the truth of --instances and --supervoxels */
-    const char *labels; /* "2,4,7-9"; NULL: all */
+    const char *a_path, *b_path; /* a is the truth of --instances and --supervoxels */
+    const char *labels;          /* "2,4,7-9"; NULL: all */
     bool values, instances, supervoxels;
     bool json; /* tables go to the results alone */
     bool no_surfaces, strict;
-    const char *table;  /* of labels; with --instances of pairs; NULL: none */
-    const char *image;  /* with --supervoxels; NULL: no explained variation */
-    lob_size tolerance; /* of boundary recall; infinite: 1 voxel */
+    const char *table;      /* of labels; with --instances of pairs; NULL: none */
+    const char *image_path; /* with --supervoxels; NULL: no explained variation */
+    lob_size tolerance;     /* of boundary recall; infinite: 1 voxel */
     int slices, frame;
-} lob_compare_settings;
 
-typedef struct {
-    lob_compare_settings set; /* first */
-    lob_volume a, b, image;   /* on one grid */
+    lob_volume a, b, image; /* on one grid */
 } lob_compare_work;
 
 /*

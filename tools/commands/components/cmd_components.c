@@ -10,61 +10,57 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef lob_components_settings settings;
 typedef lob_components_work work;
 
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check(lob_session *s, void *user)
 {
-    settings *const set = user;
-    const bool above = isfinite(set->above), ranged = !isnan(set->range[0]);
-    const bool input = set->label_of == 1, many = lob_team_size(s->ranks) > 1 || set->plan > 0;
+    work *const w = user;
+    const bool above = isfinite(w->above), ranged = !isnan(w->range[0]);
+    const bool input = w->label_of == 1, many = lob_team_size(s->ranks) > 1 || w->plan > 0;
     const lob_rule rules[] = {
-        {above && ranged,                        "--above and --range exclude each other"                          },
-        {set->equal && isfinite(set->tolerance), "--equal and --tolerance exclude each other"                      },
-        {input && !set->equal,                   "--label-of input keeps the values of --equal: add --equal"       },
-        {input && set->order,                    "--label-of input gives no numbers, --order size does: choose one"},
-        {set->intensities && !set->table,        "--image is for the table: add --table FILE.tsv"                  },
-        {set->columns && !set->table,            "--columns are of the table: add --table FILE.tsv"                },
-        {set->name && !set->table,               "--name is for the table: add --table FILE.tsv"                   },
-        {many && set->fill_holes,                "--fill-holes needs the whole volume: start one task"             },
-        {many && set->equal && set->table,
-         "a table of --equal needs the whole volume: start one task"                                               },
+        {above && ranged,                    "--above and --range exclude each other"                          },
+        {w->equal && isfinite(w->tolerance), "--equal and --tolerance exclude each other"                      },
+        {input && !w->equal,                 "--label-of input keeps the values of --equal: add --equal"       },
+        {input && w->order,                  "--label-of input gives no numbers, --order size does: choose one"},
+        {w->intensities_path && !w->table,   "--image is for the table: add --table FILE.tsv"                  },
+        {w->columns && !w->table,            "--columns are of the table: add --table FILE.tsv"                },
+        {w->name && !w->table,               "--name is for the table: add --table FILE.tsv"                   },
+        {many && w->fill_holes,              "--fill-holes needs the whole volume: start one task"             },
+        {many && w->equal && w->table,       "a table of --equal needs the whole volume: start one task"       },
     };
     LOB_TRY(LOB_RULES(s, rules));
-    LOB_TRY(lob_table_check(s, set->table, set->name));
-    LOB_TRY(lob_region_columns_check(s, set->columns));
-    return lob_grid_neighbours(s, &set->neighbours, set->slices);
+    LOB_TRY(lob_table_check(s, w->table, w->name));
+    LOB_TRY(lob_region_columns_check(s, w->columns));
+    return lob_grid_neighbours(s, &w->neighbours, w->slices);
 }
 
 /* ---- in memory ---- */
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const settings *set = &w->set;
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_grid_channel(s, &w->image, set->channel, set->image));
-    if (set->label_of != 1) lob_label_names_free(&w->image.names); /* pieces are new labels */
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, w->channel, w->image_path));
+    if (w->label_of != 1) lob_label_names_free(&w->image.names); /* pieces are new labels */
     LOB_TRY(lob_components_work_options(s, w));
-    LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image));
-    if (!set->intensities) return LOB_OK;
-    const bool own = w->image.channels == 1 && lob_same_file(set->image, set->intensities);
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path));
+    if (!w->intensities_path) return LOB_OK;
+    const bool own = w->image.channels == 1 && lob_same_file(w->image_path, w->intensities_path);
     w->measured = own ? &w->image : &w->intensities;
     if (own) return LOB_OK;
-    return lob_grid_read(s, &w->intensities, set->intensities, &w->image, set->image);
+    return lob_grid_read(s, &w->intensities, w->intensities_path, &w->image, w->image_path);
 }
 
 static lob_status join(lob_session *s, work *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
-    const int64_t max =
-        lob_product(lob_voxels(&w->image), lob_components_label_bytes(&w->set), 1, 1);
-    LOB_TRY(lob_session_take(s, max, w->set.labels));
+    const int64_t max = lob_product(lob_voxels(&w->image), lob_components_label_bytes(w), 1, 1);
+    LOB_TRY(lob_session_take(s, max, w->labels_path));
     lob_session_compute(s, "joining");
     const lob_status st =
         s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
+    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
     lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
     LOB_TRY(lob_components_work_make_values(s, w));
@@ -82,9 +78,9 @@ static lob_status in_memory(lob_session *s, work *w)
     LOB_TRY(lob_components_work_table(s, w));
     /* Labels are written last: if they exist, the table is complete. */
     if (lob_volume_adopt(&w->labels, &w->image, &w->result.labels, w->result.type, 1) != LOB_OK)
-        return lob_session_no_memory(s, w->set.labels);
+        return lob_session_no_memory(s, w->labels_path);
     LOB_VOLUMES_FREE(&w->image);
-    return lob_session_write(s, &w->labels, w->set.labels, true);
+    return lob_session_write(s, &w->labels, w->labels_path, true);
 }
 
 static void release(void *user)
@@ -95,7 +91,9 @@ static void release(void *user)
     free(w->values);
     free(w->kept);
     free(w->mask);
-    *w = (work){.set = w->set};
+    w->values = NULL;
+    w->kept = NULL;
+    w->mask = NULL;
 }
 
 /* Is there so much memory that the first attempt is the last? */
@@ -107,30 +105,29 @@ static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
 }
 
 /* Does it read volumes of a recipe? These can be read once. */
-static bool has_stored(const lob_session *s, const settings *set)
+static bool has_stored(const lob_session *s, const work *w)
 {
-    return lob_session_is_stored(s, set->image) || lob_session_is_stored(s, set->mask) ||
-           lob_session_is_stored(s, set->intensities);
+    return lob_session_is_stored(s, w->image_path) || lob_session_is_stored(s, w->mask_path) ||
+           lob_session_is_stored(s, w->intensities_path);
 }
 
 /* In one piece where it fits in memory, else some planes at a time. */
 static lob_status components(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
     const int64_t memory = s->max_memory > 0 ? lob_session_memory(s)
                                              : lob_memory_available() / 10 * 9 / lob_ranks_here();
-    if (s->ranks || set->plan > 0) { /* each has its planes, a few at a time if need be */
+    if (s->ranks || w->plan > 0) { /* each has its planes, a few at a time if need be */
         LOB_TRY(lob_session_device(s));
         return lob_components_by_planes(s, w, memory);
     }
-    const int64_t need = lob_components_bytes_needed(s, set);
-    if (has_stored(s, set)) LOB_TRY(lob_session_device(s)); /* for its memory */
+    const int64_t need = lob_components_bytes_needed(s, w);
+    if (has_stored(s, w)) LOB_TRY(lob_session_device(s)); /* for its memory */
     if (!is_ample(s, need, memory)) s->reads_again = true;
     const bool fits = need >= 0 && need <= memory;
-    const lob_status st = set->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
+    const lob_status st = w->fill_holes || fits ? in_memory(s, w) : LOB_ENOMEM;
     if (st != LOB_ENOMEM) return st;
-    if (set->fill_holes) {
+    if (w->fill_holes) {
         lob_error_add(&s->error, "; with --fill-holes it is not worked on in parts");
         return st;
     }
@@ -142,8 +139,8 @@ static lob_status components(lob_session *s, void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .frame = -1,
         .channel = -1,
         .neighbours = -1,
@@ -155,44 +152,44 @@ static void options(lob_rows *to, void *user)
         .max_size = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan, mask or labels"),
-        OPT_LABELS_OUTPUT(&set->labels),
-        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX,
+        OPERAND_IMAGE(&w->image_path, "scan, mask or labels"),
+        OPT_LABELS_OUTPUT(&w->labels_path),
+        OPT_REAL("above", &w->above, "T", -DBL_MAX, DBL_MAX,
                  "foreground is what is above this value; left out: what is not 0"),
-        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
+        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
                  "foreground is what is in this range; inf and -inf leave an end open"),
-        OPT_FLAG("equal", &set->equal, "join only neighbours of equal value"),
-        OPT_REAL("tolerance", &set->tolerance, "D", 0, DBL_MAX,
+        OPT_FLAG("equal", &w->equal, "join only neighbours of equal value"),
+        OPT_REAL("tolerance", &w->tolerance, "D", 0, DBL_MAX,
                  "join only neighbours whose values differ by at most this, summed over channels"),
-        OPT_NEIGHBOURS(&set->neighbours),
-        OPT_SLICES(&set->slices),
-        OPT_CHOICE("order", &set->order, "raster|size",
+        OPT_NEIGHBOURS(&w->neighbours),
+        OPT_SLICES(&w->slices),
+        OPT_CHOICE("order", &w->order, "raster|size",
                    "number components as a raster scan meets them, or the largest first"),
-        OPT_EXTENT("min-size", &set->min_size, 0, 0x1p62,
+        OPT_EXTENT("min-size", &w->min_size, 0, 0x1p62,
                    "take out components smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
-        OPT_EXTENT("max-size", &set->max_size, 0, 0x1p62, "take out components larger than this",
+        OPT_EXTENT("max-size", &w->max_size, 0, 0x1p62, "take out components larger than this",
                    .above_low = true),
         OPT_INT(
-            "largest", &set->largest, "K", 1, INT32_MAX,
+            "largest", &w->largest, "K", 1, INT32_MAX,
             "of the components that are left keep only the K largest; of equal ones, the first"),
-        OPT_FLAG("fill-holes", &set->fill_holes,
+        OPT_FLAG("fill-holes", &w->fill_holes,
                  "give holes inside a component to it: background that reaches no border of the "
                  "volume, or with --slices of its slice; an axis of one voxel has none"),
         OPT_CHOICE(
-            "label-of", &set->label_of, "component|input",
+            "label-of", &w->label_of, "component|input",
             "what a voxel's label is: its component's number, or, with --equal, its own value"),
-        OPT_CHOICE("type", &set->type, "auto|uint8|int16|int32",
+        OPT_CHOICE("type", &w->type, "auto|uint8|int16|int32",
                    "type of the labels; auto is the first that holds the largest"),
-        OPT_MASK(&set->mask, "foreground only where this volume is not 0"),
-        OPT_FRAME(&set->frame, "image"),
-        OPT_INT("channel", &set->channel, "N", 0, INT32_MAX,
+        OPT_MASK(&w->mask_path, "foreground only where this volume is not 0"),
+        OPT_FRAME(&w->frame, "image"),
+        OPT_INT("channel", &w->channel, "N", 0, INT32_MAX,
                 "use this channel of the image alone, from 0; left out: all"),
-        OPT_TABLE(&set->table, "also write a table of the components"),
-        OPT_SCAN_NAME(&set->name),
-        OPT_REGION_COLUMNS(&set->columns),
-        OPT_INPUT("image", &set->intensities, LOB_FILE_IMAGE,
+        OPT_TABLE(&w->table, "also write a table of the components"),
+        OPT_SCAN_NAME(&w->name),
+        OPT_REGION_COLUMNS(&w->columns),
+        OPT_INPUT("image", &w->intensities_path, LOB_FILE_IMAGE,
                   "intensities for the table, on the image's grid; may be IMAGE itself"),
-        OPT_PLAN(&set->plan),
+        OPT_PLAN(&w->plan),
     };
     LOB_ROWS(to, rows);
 }

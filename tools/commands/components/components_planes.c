@@ -12,22 +12,21 @@ typedef lob_components_work work;
 
 static lob_status open_inputs(work *w)
 {
-    const lob_components_settings *set = &w->set;
     lob_volume *image = &w->image;
-    w->own = set->intensities && lob_same_file(set->image, set->intensities);
-    w->slabs = (lob_slabs){.path = set->image,
-                           .mask = set->mask,
-                           .labels_path = w->own ? NULL : set->intensities,
-                           .frame = set->frame,
-                           .channel = set->channel,
-                           .plan = set->plan,
+    w->own = w->intensities_path && lob_same_file(w->image_path, w->intensities_path);
+    w->slabs = (lob_slabs){.path = w->image_path,
+                           .mask = w->mask_path,
+                           .labels_path = w->own ? NULL : w->intensities_path,
+                           .frame = w->frame,
+                           .channel = w->channel,
+                           .plan = w->plan,
                            .at_once = true};
     LOB_TRY(lob_slabs_open(w->s, &w->slabs));
     *image = w->slabs.volume;
-    if (set->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
+    if (w->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
     LOB_TRY(lob_components_work_options(w->s, w));
-    if (set->intensities) w->measured = w->own ? image : &w->slabs.labels;
-    return w->own ? lob_grid_one_channel(w->s, image, set->intensities) : LOB_OK;
+    if (w->intensities_path) w->measured = w->own ? image : &w->slabs.labels;
+    return w->own ? lob_grid_one_channel(w->s, image, w->intensities_path) : LOB_OK;
 }
 
 static lob_status fill(work *w, lob_components_input *slab, int64_t z, int64_t n)
@@ -65,7 +64,7 @@ static lob_status begin_output(work *w, int64_t largest)
     if (w->values) w->value_bytes = w->result.count * w->image.channels * (int64_t)sizeof(double);
     lob_volume labels = lob_grid_header(&w->image, w->result.type);
     labels.channels = 1;
-    return lob_slabs_begin(w->s, &w->slabs, &labels, largest, w->set.labels, options);
+    return lob_slabs_begin(w->s, &w->slabs, &labels, largest, w->labels_path, options);
 }
 
 static lob_status begin(void *user, const lob_components_output *result, int64_t largest,
@@ -118,7 +117,7 @@ static lob_status join_once(work *w, int64_t planes)
                                 w->s->backend->components, &w->s->context, &w->s->error);
     lob_session_computed(w->s);
     w->result = result;
-    return w->stopped ? st : lob_session_name(w->s, st, w->set.image, NULL);
+    return w->stopped ? st : lob_session_name(w->s, st, w->image_path, NULL);
 }
 
 /* Planes of all inputs that fit in this much memory. */
@@ -152,7 +151,7 @@ static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
     for (;;) {
-        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->set.image,
+        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->image_path,
                         s->team ? "each task has a part of it" : "memory does not hold it",
                         (long long)planes, (long long)w->image.dims.nz);
         w->slab.z = 0;
@@ -200,14 +199,14 @@ static lob_status print_plan(lob_session *s, work *w)
     const lob_volume *const read = &w->slabs.file.volume;
     const int64_t image = read->channels * (int64_t)lob_type_of(read->type)->bytes;
     w->slabs.seam_bytes = LABELS + (w->options.join == LOB_JOIN_ANY ? 0 : image);
-    return lob_slabs_cut(s, &w->slabs, 0, 1, LABELS + TABLES, lob_components_label_bytes(&w->set));
+    return lob_slabs_cut(s, &w->slabs, 0, 1, LABELS + TABLES, lob_components_label_bytes(w));
 }
 
 /* Labels are written last: if they exist, the table is complete. */
 static lob_status make(lob_session *s, work *w, int64_t memory)
 {
     LOB_TRY(open_inputs(w));
-    if (w->set.plan > 0) return print_plan(s, w);
+    if (w->plan > 0) return print_plan(s, w);
     LOB_TRY(join(w, max_planes(w, memory)));
     lob_components_work_report(s, w);
     cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->slabs.planes);

@@ -9,64 +9,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef lob_growcut_settings settings;
 typedef lob_growcut_work work;
 
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check(lob_session *s, void *user)
 {
-    settings *const set = user;
-    LOB_TRY(lob_grid_neighbours(s, &set->neighbours, set->slices));
-    LOB_TRY(lob_label_table_check(s, set->label_table));
-    const bool flood = set->rule == LOB_RULE_FLOOD;
-    const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
+    work *const w = user;
+    LOB_TRY(lob_grid_neighbours(s, &w->neighbours, w->slices));
+    LOB_TRY(lob_label_table_check(s, w->label_table));
+    const bool flood = w->rule == LOB_RULE_FLOOD;
+    const bool many = lob_team_size(s->ranks) > 1 || w->plan > 0;
     /* "auto" may find a GPU for one task and none for another. */
-    if (many && (flood || set->rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
-        LOB_TRY(lob_session_cpu_alone(s, flood             ? "several tasks flood"
-                                         : set->rounds > 0 ? "several tasks grow by rounds"
-                                                           : "several tasks grow"));
-    if (set->penalty > 0.0 && (set->rule == LOB_RULE_STRENGTH || flood))
+    if (many && (flood || w->rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
+        LOB_TRY(lob_session_cpu_alone(s, flood           ? "several tasks flood"
+                                         : w->rounds > 0 ? "several tasks grow by rounds"
+                                                         : "several tasks grow"));
+    if (w->penalty > 0.0 && (w->rule == LOB_RULE_STRENGTH || flood))
         return lob_fail(&s->error, LOB_EARG,
                         "--penalty belongs to --rule distance, value and square");
-    if (flood && (set->rounds > 0 || set->seed_strength))
+    if (flood && (w->rounds > 0 || w->seed_strength_path))
         return lob_fail(&s->error, LOB_EARG, "--%s does not go with --rule flood",
-                        set->rounds > 0 ? "rounds" : "seed-strength");
-    if (strcmp(set->image, set->seeds) == 0 || lob_same_file(set->image, set->seeds))
-        return lob_fail_file(&s->error, LOB_EARG, set->seeds,
+                        w->rounds > 0 ? "rounds" : "seed-strength");
+    if (strcmp(w->image_path, w->seeds_path) == 0 || lob_same_file(w->image_path, w->seeds_path))
+        return lob_fail_file(&s->error, LOB_EARG, w->seeds_path,
                              "named for IMAGE and for SEEDS; name the scan and then its seeds");
     return LOB_OK;
 }
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    const char *const others[] = {set->seeds, set->mask, set->seed_strength};
+    const char *const others[] = {w->seeds_path, w->mask_path, w->seed_strength_path};
     for (size_t i = 0; i < LOB_COUNT(others); i++) lob_session_ahead(s, others[i], LOB_FRAME_NONE);
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->labels));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, set->strength));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, set->tie));
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->labels_path));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->strength_path));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->tie_path));
     w->slab = lob_slab_whole(&w->image);
-    LOB_TRY(lob_grid_read(s, &w->seeds, set->seeds, &w->image, set->image));
+    LOB_TRY(lob_grid_read(s, &w->seeds, w->seeds_path, &w->image, w->image_path));
     const double start_s = lob_clock_s();
-    LOB_TRY(lob_grid_dense(s, &w->seeds, &w->labelled, set->seeds));
+    LOB_TRY(lob_grid_dense(s, &w->seeds, &w->labelled, w->seeds_path));
     lob_session_stage(s, "prepare", start_s);
     LOB_TRY(lob_growcut_check_seeds(s, w));
-    LOB_TRY(lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image));
-    if (!set->seed_strength) return LOB_OK;
-    LOB_TRY(lob_grid_read(s, &w->strengths, set->seed_strength, &w->image, set->image));
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path));
+    if (!w->seed_strength_path) return LOB_OK;
+    LOB_TRY(lob_grid_read(s, &w->strengths, w->seed_strength_path, &w->image, w->image_path));
     return lob_growcut_take_strength(s, w, 0);
 }
 
 /* Allocate results on the grid of the image, or of a slab of it. */
 static lob_status make_outputs(lob_session *s, work *w, const lob_volume *image)
 {
-    const settings *const set = &w->set;
-    LOB_TRY(lob_grid_make(s, &w->labels, image, w->seeds.type, 1, set->labels));
+    LOB_TRY(lob_grid_make(s, &w->labels, image, w->seeds.type, 1, w->labels_path));
     lob_label_names_free(&w->labels.names); /* labels are called what their seeds are */
     if (lob_label_names_copy(&w->labels.names, &w->seeds.names) != LOB_OK)
-        return lob_session_no_memory(s, set->labels);
-    if (set->strength) LOB_TRY(lob_grid_make(s, &w->strength, image, LOB_F32, 1, set->strength));
-    if (set->tie) LOB_TRY(lob_grid_make(s, &w->tie, image, LOB_U8, 1, set->tie));
+        return lob_session_no_memory(s, w->labels_path);
+    if (w->strength_path)
+        LOB_TRY(lob_grid_make(s, &w->strength, image, LOB_F32, 1, w->strength_path));
+    if (w->tie_path) LOB_TRY(lob_grid_make(s, &w->tie, image, LOB_U8, 1, w->tie_path));
     lob_label_names_free(&w->tie.names);
     return LOB_OK;
 }
@@ -74,19 +73,18 @@ static lob_status make_outputs(lob_session *s, work *w, const lob_volume *image)
 static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
                               const lob_volume *image, int axis)
 {
-    const settings *const set = &w->set;
     const lob_slab *const slab = &w->slab;
     const lob_growcut_options options = {
-        .rule = (lob_growcut_kind)set->rule,
-        .norm = (lob_norm)set->norm,
-        .neighbours = set->neighbours,
+        .rule = (lob_growcut_kind)w->rule,
+        .norm = (lob_norm)w->norm,
+        .neighbours = w->neighbours,
         .slice_axis = axis,
-        .penalty = set->penalty,
-        .range = {set->range[0], set->range[1]},
-        .min_strength = set->min_strength,
-        .max_cost = set->max_cost,
-        .rounds = set->rounds,
-        .tile = set->tile,
+        .penalty = w->penalty,
+        .range = {w->range[0], w->range[1]},
+        .min_strength = w->min_strength,
+        .max_cost = w->max_cost,
+        .rounds = w->rounds,
+        .tile = w->tile,
     };
     const lob_growcut_input in = {
         .image = image,
@@ -105,9 +103,8 @@ static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
 
 lob_status lob_growcut_grow(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     const lob_volume *const image = &w->slab.image;
-    const int axis = lob_grid_slice_axis(set->slices, &image->geometry);
+    const int axis = lob_grid_slice_axis(w->slices, &image->geometry);
     lob_growcut_stats stats = {0};
     double start_s = lob_clock_s();
     LOB_TRY(lob_growcut_limit_distance(s, w, axis));
@@ -115,31 +112,31 @@ lob_status lob_growcut_grow(lob_session *s, work *w)
     lob_session_stage(s, "prepare", start_s);
     lob_session_compute(s, "growing");
     const lob_status st = call_kernel(s, w, &stats, image, axis);
-    LOB_TRY(lob_session_done(s, st, set->image, set->seeds));
+    LOB_TRY(lob_session_done(s, st, w->image_path, w->seeds_path));
 
     if (s->team) LOB_TRY(lob_slabs_report_sent(s, w->sent));
     start_s = lob_clock_s();
     LOB_TRY(lob_growcut_count(s, w, &w->labels, &w->voxels));
     LOB_TRY(lob_growcut_report(s, w, &stats, axis));
     if (lob_labels_restore(&w->labels, &w->labelled) != LOB_OK)
-        return lob_session_no_memory(s, set->labels);
+        return lob_session_no_memory(s, w->labels_path);
     lob_session_stage(s, "finish", start_s);
 
     /* Labels are written last: if they exist, the other outputs are complete. */
-    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, &w->strength, set->strength, false));
-    if (set->tie) lob_grid_show_mask(&w->tie, set->tie);
-    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, &w->tie, set->tie, true));
-    return lob_slabs_write(s, &w->slabs, &w->slab, &w->labels, set->labels, true);
+    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, &w->strength, w->strength_path, false));
+    if (w->tie_path) lob_grid_show_mask(&w->tie, w->tie_path);
+    LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, &w->tie, w->tie_path, true));
+    return lob_slabs_write(s, &w->slabs, &w->slab, &w->labels, w->labels_path, true);
 }
 
 static lob_status growcut(lob_session *s, void *user)
 {
     work *const w = user;
-    if (s->ranks || w->set.plan > 0) return lob_growcut_by_slabs(s, w);
-    lob_status st = read_inputs(s, &w->set, w);
+    if (s->ranks || w->plan > 0) return lob_growcut_by_slabs(s, w);
+    lob_status st = read_inputs(s, w);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = lob_growcut_grow(s, w);
-    return lob_growcut_suggest(s, &w->set, st);
+    return lob_growcut_suggest(s, w, st);
 }
 
 static void release(void *user)
@@ -156,8 +153,8 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .frame = -1,
         .rule = LOB_RULE_STRENGTH,
         .norm = LOB_NORM_L2,
@@ -168,45 +165,46 @@ static void options(lob_rows *to, void *user)
         .max_mm = {.value = INFINITY        },
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan"),
-        OPERAND_SEEDS(&set->seeds, "labels on the image's grid; 0 is unknown, labels start at 1"),
-        OPT_LABELS_OUTPUT(&set->labels),
-        OPT_CHOICE("rule", &set->rule, "strength|distance|flood|value|square",
+        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_SEEDS(&w->seeds_path,
+                      "labels on the image's grid; 0 is unknown, labels start at 1"),
+        OPT_LABELS_OUTPUT(&w->labels_path),
+        OPT_CHOICE("rule", &w->rule, "strength|distance|flood|value|square",
                    "what a path costs: strength is the original automaton, distance adds "
                    "differences up as 3D Slicer does; flood takes the largest value on the path, "
                    "as a watershed does, value and square add up the values, or their squares, "
                    "that are entered"),
-        OPT_CHOICE("norm", &set->norm, "l2|l1|linf|alphamax", "distance over several channels"),
-        OPT_NEIGHBOURS(&set->neighbours),
-        OPT_SLICES(&set->slices),
-        OPT_REAL("penalty", &set->penalty, "P", 0, 1e9,
+        OPT_CHOICE("norm", &w->norm, "l2|l1|linf|alphamax", "distance over several channels"),
+        OPT_NEIGHBOURS(&w->neighbours),
+        OPT_SLICES(&w->slices),
+        OPT_REAL("penalty", &w->penalty, "P", 0, 1e9,
                  "image units that a mm costs, with --rule distance, value or square"),
-        OPT_MASK(&set->mask,
+        OPT_MASK(&w->mask_path,
                  "label only where this volume is not 0, and do not cross what is outside"),
-        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
+        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
                  "label only voxels whose value is in this range; inf and -inf leave an end open"),
-        OPT_INPUT("seed-strength", &set->seed_strength, LOB_FILE_IMAGE,
+        OPT_INPUT("seed-strength", &w->seed_strength_path, LOB_FILE_IMAGE,
                   "strength of each seed, above 0 and at most 1; left out: 1"),
-        OPT_REAL("min-strength", &set->min_strength, "S", 0, 1, "do not grow below this strength"),
-        OPT_REAL("max-cost", &set->max_cost, "C", 0, INFINITY,
+        OPT_REAL("min-strength", &w->min_strength, "S", 0, 1, "do not grow below this strength"),
+        OPT_REAL("max-cost", &w->max_cost, "C", 0, INFINITY,
                  "do not grow beyond this path cost, in image units"),
-        OPT_LENGTH("max-mm", &set->max_mm, 0, 1e8,
+        OPT_LENGTH("max-mm", &w->max_mm, 0, 1e8,
                    "do not grow farther than this from the nearest seed, straight; as 20mm or 8vox",
                    .above_low = true),
-        OPT_INT("rounds", &set->rounds, "N", 0, INT32_MAX,
+        OPT_INT("rounds", &w->rounds, "N", 0, INT32_MAX,
                 "stop the automaton after so many of its rounds: no path has more steps; 0: go on "
                 "to the fixed point, the exact result"),
-        OPT_FRAME(&set->frame, "image"),
-        OPT_FLAG("trust-seeds", &set->trust_seeds,
+        OPT_FRAME(&w->frame, "image"),
+        OPT_FLAG("trust-seeds", &w->trust_seeds,
                  "take seeds even if they look like a scan or leave nothing to grow"),
-        OPT_OUTPUT("strength", &set->strength, LOB_FILE_IMAGE,
+        OPT_OUTPUT("strength", &w->strength_path, LOB_FILE_IMAGE,
                    "also write the strength with which each voxel was taken (float32)"),
-        OPT_OUTPUT("tie", &set->tie, LOB_FILE_LABELS,
+        OPT_OUTPUT("tie", &w->tie_path, LOB_FILE_LABELS,
                    "also write where two labels arrive at the same cost (1, in .png 255)"),
-        OPT_LABEL_TABLE(&set->label_table),
-        OPT_INT("tile", &set->tile, "N", 4, 256,
+        OPT_LABEL_TABLE(&w->label_table),
+        OPT_INT("tile", &w->tile, "N", 4, 256,
                 "voxels along a tile's side; changes the time, never the result"),
-        OPT_PLAN(&set->plan),
+        OPT_PLAN(&w->plan),
     };
     LOB_ROWS(to, rows);
 }

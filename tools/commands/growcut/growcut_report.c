@@ -41,7 +41,7 @@ lob_status lob_growcut_count(lob_session *s, const lob_growcut_work *w, const lo
     const int32_t n = w->labelled.count;
     const lob_volume own = lob_slab_own(&w->slab, labels);
     *count = count_labels(&own, n, s->context.threads);
-    if (!*count) return lob_session_no_memory(s, w->set.labels);
+    if (!*count) return lob_session_no_memory(s, w->labels_path);
     return lob_team_reduce(s->team, *count, n + 1, LOB_TEAM_SUM, &s->error);
 }
 
@@ -58,12 +58,12 @@ static void report_labels(lob_session *s, const lob_growcut_work *w)
         cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * voxel_mm3);
         if (count[i + 1] == 0)
             lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",
-                             w->set.seeds, w->labelled.values[i]);
+                             w->seeds_path, w->labelled.values[i]);
     }
 }
 
-static void report_stats(lob_session *s, const lob_growcut_settings *set,
-                         const lob_growcut_stats *stats, int64_t voxels, int axis)
+static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_growcut_stats *stats,
+                         int64_t voxels, int axis)
 {
     const lob_number rows[] = {
         {"voxels",                (double)voxels              },
@@ -72,7 +72,7 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
         {"seeds",                 (double)stats->seeds        },
         {"seeds_outside",         (double)stats->seeds_outside},
         {"labelled_voxels",       (double)stats->reached      },
-        {"neighbours",            set->neighbours             },
+        {"neighbours",            w->neighbours               },
         {"slice_axis",            axis                        },
         {"largest_cost",          stats->largest_cost         },
         {"image_units_per_level", stats->level_step           },
@@ -80,9 +80,9 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
         {"working_bytes",         (double)stats->working_bytes},
     };
     lob_json_numbers(s->results, rows, LOB_COUNT(rows));
-    if (set->tie) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
-    if (set->rounds > 0) {
-        cJSON_AddNumberToObject(s->results, "rounds_asked", set->rounds);
+    if (w->tie_path) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
+    if (w->rounds > 0) {
+        cJSON_AddNumberToObject(s->results, "rounds_asked", w->rounds);
         cJSON_AddNumberToObject(s->results, "rounds", (double)stats->rounds);
     }
     cJSON_AddBoolToObject(s->results, "fixed_point", stats->fixed_point);
@@ -90,14 +90,14 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
         lob_session_note(s,
                          "%s: stopped after round %d, before the fixed point; more would change "
                          "the result",
-                         set->image, set->rounds);
+                         w->image_path, w->rounds);
 
-    lob_session_note_not_finite(s, set->image, stats->not_finite, "these stay without a label");
+    lob_session_note_not_finite(s, w->image_path, stats->not_finite, "these stay without a label");
     if (stats->seeds_outside > 0)
         lob_session_note(s,
                          "%s: seed voxels outside the data (mask, range, distance or NaN): %lld; "
                          "these have no effect",
-                         set->seeds, (long long)stats->seeds_outside);
+                         w->seeds_path, (long long)stats->seeds_outside);
     lob_session_say(s, "voxels labelled: %lld of %lld; bits a key: %d", (long long)stats->reached,
                     (long long)voxels, stats->key_bits);
 }
@@ -106,23 +106,22 @@ static void report_stats(lob_session *s, const lob_growcut_settings *set,
 static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
                                   const lob_growcut_stats *stats, bool flat)
 {
-    const lob_growcut_settings *const set = &w->set;
     enum { FEW = 64 };
     const lob_volume *image = &w->image;
     const bool integers = lob_type_of(image->type)->is_integer;
     if (integers && stats->level_step == fabs(image->slope)) return LOB_OK; /* used exactly */
     lob_level_use use;
     const lob_data data = {
-        .image = image, .mask = w->mask, .range = {set->range[0], set->range[1]}
+        .image = image, .mask = w->mask, .range = {w->range[0], w->range[1]}
     };
     if (lob_level_use_of(&use, &data, stats->level_step) != LOB_OK)
-        return lob_session_no_memory(s, set->image);
+        return lob_session_no_memory(s, w->image_path);
     cJSON_AddNumberToObject(s->results, "levels_of_99_percent", (double)use.levels);
     if (use.merged && use.levels < FEW)
         lob_session_note(s,
                          "%s: values reach %.3g, so 99 %% of the voxels share %lld of 65536 "
                          "levels%s; give --range LO,HI",
-                         set->image, lob_farthest_value(&data), (long long)use.levels,
+                         w->image_path, lob_farthest_value(&data), (long long)use.levels,
                          flat ? " in the slices with such values" : "");
     return LOB_OK;
 }
@@ -130,7 +129,7 @@ static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
 lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
                               int axis)
 {
-    report_stats(s, &w->set, stats, lob_voxels(&w->image), axis);
+    report_stats(s, w, stats, lob_voxels(&w->image), axis);
     report_labels(s, w);
     return w->image.data ? report_crowding(s, w, stats, axis >= 0) : LOB_OK;
 }

@@ -26,16 +26,15 @@ static void say_seeds(lob_session *s, const lob_label_set *set)
 /* Refuse what has no seeds, or one label alone and no limit. */
 static lob_status check_labels(lob_session *s, const lob_growcut_work *w)
 {
-    const lob_growcut_settings *const set = &w->set;
-    const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||
-                         set->min_strength > 0.0 || isfinite(set->max_cost) ||
-                         isfinite(set->max_mm.value) || set->rounds > 0;
+    const bool limited = w->mask_path || isfinite(w->range[0]) || isfinite(w->range[1]) ||
+                         w->min_strength > 0.0 || isfinite(w->max_cost) ||
+                         isfinite(w->max_mm.value) || w->rounds > 0;
     if (w->labelled.count == 0)
-        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+        return lob_fail_file(&s->error, LOB_EDATA, w->seeds_path,
                              "no seeds: 0 means unknown, and labels start at 1");
     /* A single slice may well hold a single label. */
-    if (w->labelled.count == 1 && !limited && set->slices < 0)
-        return lob_fail_file(&s->error, LOB_EDATA, set->seeds,
+    if (w->labelled.count == 1 && !limited && w->slices < 0)
+        return lob_fail_file(&s->error, LOB_EDATA, w->seeds_path,
                              "the only label is %d, so everything would become %d; add seeds of a "
                              "background label, or a limit such as --mask, --range or --max-mm",
                              w->labelled.values[0], w->labelled.values[0]);
@@ -44,12 +43,12 @@ static lob_status check_labels(lob_session *s, const lob_growcut_work *w)
 
 lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w)
 {
-    const char *const path = w->set.seeds;
+    const char *const path = w->seeds_path;
     const lob_volume own = lob_slab_own(&w->slab, &w->seeds);
     lob_label_neighbours n = {0};
     LOB_TRY(check_labels(s, w));
     say_seeds(s, &w->labelled);
-    if (!w->set.trust_seeds) {
+    if (!w->trust_seeds) {
         const bool looked = lob_labels_look(&n, &own, &w->labelled) == LOB_OK;
         int64_t counted[] = {n.pairs, n.alike, !looked};
         LOB_TRY(lob_team_reduce(s->team, counted, 3, LOB_TEAM_SUM, &s->error));
@@ -60,7 +59,7 @@ lob_status lob_growcut_check_seeds(lob_session *s, lob_growcut_work *w)
             lob_seeds_judge(&n, lob_voxels(&w->image), w->labelled.count, &s->error);
         LOB_TRY(lob_session_name(s, st, path, NULL));
     }
-    return lob_label_table_take(s, &w->seeds, w->set.label_table);
+    return lob_label_table_take(s, &w->seeds, w->label_table);
 }
 
 static bool is_seed(const lob_growcut_work *w, int64_t i)
@@ -77,7 +76,7 @@ static lob_status take_row(lob_session *s, lob_growcut_work *w, const double *va
         const int64_t voxel = row * d.nx + i;
         const float strength = (float)values[i];
         if (is_seed(w, voxel) && !(strength > 0.0F && strength <= 1.0F))
-            return lob_fail_file(&s->error, LOB_EDATA, w->set.seed_strength,
+            return lob_fail_file(&s->error, LOB_EDATA, w->seed_strength_path,
                                  "the seed at voxel (%lld, %lld, %lld) has strength %.10g; a "
                                  "seed's strength is above 0 and at most 1",
                                  (long long)i, (long long)(row % d.ny), (long long)(row / d.ny + z),
@@ -89,7 +88,7 @@ static lob_status take_row(lob_session *s, lob_growcut_work *w, const double *va
 
 lob_status lob_growcut_take_strength(lob_session *s, lob_growcut_work *w, int64_t z)
 {
-    const char *const path = w->set.seed_strength;
+    const char *const path = w->seed_strength_path;
     lob_volume *const v = &w->strengths;
     w->seed_strength = lob_session_array(s, lob_voxels(v), sizeof *w->seed_strength, path);
     if (!w->seed_strength) return LOB_ENOMEM;
@@ -122,8 +121,8 @@ static lob_status pass_masks(lob_session *s, const lob_growcut_work *w)
 lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis)
 {
     const lob_slab *const slab = &w->slab;
-    const lob_size max = w->set.max_mm;
-    const char *const path = w->set.image;
+    const lob_size max = w->max_mm;
+    const char *const path = w->image_path;
     if (!isfinite(max.value)) return LOB_OK;
     const int64_t all = lob_voxels(&slab->image);
     const int64_t before = lob_slab_before(slab), n = lob_slab_voxels(slab);
@@ -150,7 +149,7 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
     options.squared = true;
     const lob_status st =
         lob_distance_slabs(&out, &in, &options, w->image.dims.nz, s->team, &context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->set.seeds, NULL));
+    LOB_TRY(lob_session_name(s, st, w->seeds_path, NULL));
     /* A distance that exceeds the limit by rounding only is within it. */
     const double limit = max.value * max.value * (1.0 + 1e-6);
     for (int64_t i = 0; i < n; i++)

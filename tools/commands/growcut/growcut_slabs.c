@@ -7,13 +7,12 @@
 #include <string.h>
 
 typedef lob_growcut_work work;
-typedef lob_growcut_settings settings;
 
 /* ---- seeds ---- */
 
 static lob_status take_seeds(lob_session *s, work *w)
 {
-    const char *const path = w->set.seeds;
+    const char *const path = w->seeds_path;
     lob_volume *const seeds = &w->seeds;
     const lob_volume *const stored = &w->slabs.labels;
     LOB_TRY(lob_slab_copy(s, seeds, stored, w->slab.labels, w->slab.image.dims, path));
@@ -30,7 +29,7 @@ static lob_status take_seeds(lob_session *s, work *w)
 
 static lob_status take_strength(lob_session *s, work *w)
 {
-    const char *const path = w->set.seed_strength;
+    const char *const path = w->seed_strength_path;
     const lob_slab *const slab = &w->slab;
     lob_volume *const v = &w->strengths;
     if (!path) return LOB_OK;
@@ -64,58 +63,57 @@ static bool is_on_gpu(const lob_session *s)
 
 /* Bytes that growth takes for a voxel, beside image, seeds and mask: keys, which on a GPU may want
  * 8, levels and queues; seeds again, results. A GPU's count where --max-memory bounds them too. */
-static int64_t voxel_bytes(const lob_session *s, const settings *set, const lob_volume *image,
+static int64_t voxel_bytes(const lob_session *s, const work *w, const lob_volume *image,
                            const lob_volume *seeds)
 {
     enum { KEYS = 11, LEVELS = 2, ROUND = 5 };
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
     const int64_t growing =
         is_on_gpu(s) && s->max_memory == 0 ? 0 : KEYS + LEVELS * image->channels;
-    return growing + (set->rounds > 0 ? ROUND : 0) + 2 * label + (set->seed_strength ? 8 : 0) +
-           (isfinite(set->max_mm.value) ? 2 : 0) + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
+    return growing + (w->rounds > 0 ? ROUND : 0) + 2 * label + (w->seed_strength_path ? 8 : 0) +
+           (isfinite(w->max_mm.value) ? 2 : 0) + (w->strength_path ? 4 : 0) + (w->tie_path ? 1 : 0);
 }
 
-lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status)
+lob_status lob_growcut_suggest(lob_session *s, const work *w, lob_status status)
 {
     enum { MASK = 2 };
     lob_volume image, seeds;
-    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, set->image) ||
-        !lob_session_peek(s, &seeds, set->seeds))
+    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, w->image_path) ||
+        !lob_session_peek(s, &seeds, w->seeds_path))
         return status;
-    const int64_t each = voxel_bytes(s, set, &image, &seeds) + (set->mask ? MASK : 0);
-    lob_slabs_suggest(s, set->image, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
+    const int64_t each = voxel_bytes(s, w, &image, &seeds) + (w->mask_path ? MASK : 0);
+    lob_slabs_suggest(s, w->image_path, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
     return status;
 }
 
 static lob_status make(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_slabs *const slabs = &w->slabs;
     /* Keys that cross a seam, of a flood each cell once both ways, and bytes of each; a result has
      * at most the type of the seeds. */
-    const bool flood = set->rule == LOB_RULE_FLOOD;
+    const bool flood = w->rule == LOB_RULE_FLOOD;
     const int news = flood ? 2 : 4;
     enum { NEWS_BYTES = 8, DISTANCE = 4 };
     /* Two seams, on a GPU of two planes each, with keys known, told and heard; of a flood with what
      * is told and heard, and cells around the plane. */
     enum { GPU_SEAMS = 2 * 2 * 5 * 8, FLOOD_SEAMS = 2 * 2 * 8 };
-    if (set->plan == 0) LOB_TRY(lob_session_device(s));
+    if (w->plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
-    if (set->seed_strength)
-        LOB_TRY(lob_slabs_open_beside(s, slabs, &w->strength_file, set->seed_strength));
-    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, set->labels));
-    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, set->strength));
-    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_U8, 1, set->tie));
+    if (w->seed_strength_path)
+        LOB_TRY(lob_slabs_open_beside(s, slabs, &w->strength_file, w->seed_strength_path));
+    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, w->labels_path));
+    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, w->strength_path));
+    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_U8, 1, w->tie_path));
     const lob_dims dims = slabs->volume.dims;
     slabs->seam_bytes = news * NEWS_BYTES;
     if (flood)
         slabs->common_bytes = FLOOD_SEAMS * (dims.nx + 2) * (dims.ny + 2);
     else if (is_on_gpu(s) && s->max_memory > 0)
         slabs->common_bytes = GPU_SEAMS * dims.nx * dims.ny;
-    if (isfinite(set->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
+    if (isfinite(w->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
     const int64_t label = (int64_t)lob_type_of(slabs->labels.type)->bytes;
-    const int64_t sent = label + (set->strength ? 4 : 0) + (set->tie ? 1 : 0);
-    const int64_t each = voxel_bytes(s, set, &slabs->volume, &slabs->labels);
+    const int64_t sent = label + (w->strength_path ? 4 : 0) + (w->tie_path ? 1 : 0);
+    const int64_t each = voxel_bytes(s, w, &slabs->volume, &slabs->labels);
     LOB_TRY(lob_slabs_cut(s, slabs, 1, 1, each, sent));
     if (slabs->plan > 0) return LOB_OK;
     w->image = slabs->volume; /* for the report */
@@ -125,12 +123,12 @@ static lob_status make(lob_session *s, work *w)
 
 lob_status lob_growcut_by_slabs(lob_session *s, work *w)
 {
-    w->slabs = (lob_slabs){.path = w->set.image,
-                           .mask = w->set.mask,
-                           .labels_path = w->set.seeds,
-                           .frame = w->set.frame,
+    w->slabs = (lob_slabs){.path = w->image_path,
+                           .mask = w->mask_path,
+                           .labels_path = w->seeds_path,
+                           .frame = w->frame,
                            .channel = -1,
-                           .plan = w->set.plan,
+                           .plan = w->plan,
                            .at_once = true};
     const lob_status st = make(s, w);
     lob_session_close(s, &w->strength_file);

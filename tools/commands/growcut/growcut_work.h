@@ -7,17 +7,13 @@
 #include "volumes/labels.h"
 
 typedef struct {
-    const char *image, *seeds, *labels, *label_table;
-    const char *mask, *seed_strength, *strength, *tie;
+    const char *image_path, *seeds_path, *labels_path, *label_table;
+    const char *mask_path, *seed_strength_path, *strength_path, *tie_path;
     int frame, rule, norm, neighbours, slices, rounds, tile, plan;
     double penalty, range[2], min_strength, max_cost;
     lob_size max_mm;
     bool trust_seeds;
-} lob_growcut_settings;
 
-/* Everything on the grid, freed together. */
-typedef struct {
-    lob_growcut_settings set; /* first */
     lob_volume image, seeds;
     lob_volume labels, strength, tie; /* outputs; the last two only on request */
     lob_volume strengths; /* as the file of --seed-strength has them, while it is read */
@@ -58,7 +54,7 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int a
 lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
 
 /* Add to the error of one task without memory how many would do. Returns the status. */
-lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_settings *set, lob_status status);
+lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_work *w, lob_status status);
 
 /* Fill in the report, with w->voxels counted before; without the image's voxels, nothing of its
  * levels; note what the user should know. */

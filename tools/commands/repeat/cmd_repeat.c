@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef lob_repeat_settings settings;
 typedef lob_repetition repetition;
 
 static lob_status check_report(lob_session *s, const repetition *r)
@@ -32,12 +31,12 @@ static lob_status check_report(lob_session *s, const repetition *r)
         return lob_fail_file(
             error, LOB_EDATA, r->name,
             "tells of a command that failed; repeat one that was done. It said: %s", past->message);
-    if (!r->set.methods && strcmp(past->version, LOB_VERSION) != 0 && !r->set.any_version)
+    if (!r->methods && strcmp(past->version, LOB_VERSION) != 0 && !r->any_version)
         return lob_fail_file(error, LOB_EDATA, r->name,
                              "was written by lobule %s, and this is " LOB_VERSION
                              "; take that version, or see what this one makes with --any-version",
                              past->version);
-    if (!r->set.methods && past->output_count == 0)
+    if (!r->methods && past->output_count == 0)
         return lob_fail_file(
             error, LOB_EDATA, r->name,
             "names no output, so that there is nothing to compare; run `lobule %s` anew instead",
@@ -58,7 +57,7 @@ static char *from_root(const char *path)
 /* Make the folder for outputs: that of --out, or one that goes away. */
 static lob_status make_folder(lob_session *s, repetition *r)
 {
-    const char *const out = r->set.out;
+    const char *const out = r->out;
     if (!out) {
         const char *const root = lob_temporary_root();
         r->folder = lob_printed("%s/lobule-repeat-XXXXXX", root);
@@ -81,7 +80,7 @@ static lob_status make_folder(lob_session *s, repetition *r)
 /* Go to the folder in which the command ran. */
 static lob_status go_there(lob_session *s, repetition *r)
 {
-    const char *const folder = r->set.from ? r->set.from : r->past.folder;
+    const char *const folder = r->from ? r->from : r->past.folder;
     if (s->report_path) {
         s->renamed = from_root(s->report_path);
         if (!s->renamed) return lob_session_no_memory(s, s->report_path);
@@ -145,7 +144,7 @@ static lob_status run_moved(lob_session *s, repetition *r)
 
 static lob_status run_again(lob_session *s, repetition *r)
 {
-    const bool dry_run = r->set.dry_run;
+    const bool dry_run = r->dry_run;
     if (!dry_run) LOB_TRY(make_folder(s, r));
     LOB_TRY(go_there(s, r));
     LOB_TRY(lob_repeat_check_inputs(s, r));
@@ -159,7 +158,7 @@ static lob_status repeat(lob_session *s, repetition *r)
 {
     LOB_TRY(lob_past_report_lines(&r->lines, &r->past, r->name, &s->error));
     const lob_status st = run_again(s, r);
-    if ((st != LOB_OK && st != LOB_EDIFFER) || !r->set.out) lob_outputs_remove(s);
+    if ((st != LOB_OK && st != LOB_EDIFFER) || !r->out) lob_outputs_remove(s);
     lob_moves_remove_folders(&r->moves);
     if (r->was_made) lob_remove_folder(r->folder); /* stays where outputs are kept */
     return st;
@@ -168,32 +167,31 @@ static lob_status repeat(lob_session *s, repetition *r)
 /* ---- which report ---- */
 
 /* The report of a scan, where a batch is named by its folder or by its status table. */
-static lob_status find_scan(lob_session *s, char **name, const settings *set)
+static lob_status find_scan(lob_session *s, char **name, const repetition *r)
 {
     lob_error *const error = &s->error;
     lob_batch_table table;
     lob_status st = LOB_OK;
-    LOB_TRY(lob_batch_table_read(&table, set->report, "", error));
-    const lob_batch_row *const row = lob_batch_table_find(&table, set->scan);
+    LOB_TRY(lob_batch_table_read(&table, r->report, "", error));
+    const lob_batch_row *const row = lob_batch_table_find(&table, r->scan);
     if (!row)
-        st = lob_fail(error, LOB_EARG, "--scan %s: %s has no row of this name", set->scan,
-                      set->report);
+        st = lob_fail(error, LOB_EARG, "--scan %s: %s has no row of this name", r->scan, r->report);
     else if (row->state != LOB_SCAN_DONE)
-        st = lob_fail_file(error, LOB_EDATA, set->report,
-                           "%s is not done but %s; repeat one that was done", set->scan,
+        st = lob_fail_file(error, LOB_EDATA, r->report,
+                           "%s is not done but %s; repeat one that was done", r->scan,
                            lob_scan_state_text[row->state]);
     else if (!row->report[0])
-        st = lob_fail_file(error, LOB_EDATA, set->report, "names no report of %s", set->scan);
-    else if (!(*name = lob_batch_report_of(set->report, row)))
-        st = lob_session_no_memory(s, set->report);
+        st = lob_fail_file(error, LOB_EDATA, r->report, "names no report of %s", r->scan);
+    else if (!(*name = lob_batch_report_of(r->report, row)))
+        st = lob_session_no_memory(s, r->report);
     lob_batch_table_free(&table);
     return st;
 }
 
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
-    if (set->methods && (set->dry_run || set->out || set->from))
+    const repetition *const r = user;
+    if (r->methods && (r->dry_run || r->out || r->from))
         return lob_fail(&s->error, LOB_EARG,
                         "--methods only tells; leave --out, --from and --dry-run out");
     return LOB_OK;
@@ -201,15 +199,14 @@ static lob_status check(lob_session *s, void *user)
 
 static lob_status read_report(lob_session *s, repetition *r)
 {
-    const settings *const set = &r->set;
-    if (set->scan)
-        LOB_TRY(find_scan(s, &r->name, set));
-    else if (!(r->name = strdup(set->report)))
-        return lob_session_no_memory(s, set->report);
+    if (r->scan)
+        LOB_TRY(find_scan(s, &r->name, r));
+    else if (!(r->name = strdup(r->report)))
+        return lob_session_no_memory(s, r->report);
     LOB_TRY(lob_past_report_read(&r->past, r->name, &s->error));
-    lob_session_describe(s, set->scan ? r->name : set->report, "REPORT");
+    lob_session_describe(s, r->scan ? r->name : r->report, "REPORT");
     LOB_TRY(check_report(s, r));
-    if (!set->methods) return repeat(s, r);
+    if (!r->methods) return repeat(s, r);
     lob_methods_print(&r->past);
     return LOB_OK;
 }
@@ -236,23 +233,23 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
+    repetition *const r = user;
     const lob_option rows[] = {
-        OPERAND_INPUT("REPORT", &set->report, LOB_FILE_OTHER,
+        OPERAND_INPUT("REPORT", &r->report, LOB_FILE_OTHER,
                       "report that --report has written; with --scan, the folder of a batch or its "
                       "status.tsv",
                       .required = true),
-        OPT_TEXT("scan", &set->scan, "NAME", "repeat this scan of a batch"),
-        OPT_TEXT("out", &set->out, "DIR",
+        OPT_TEXT("scan", &r->scan, "NAME", "repeat this scan of a batch"),
+        OPT_TEXT("out", &r->out, "DIR",
                  "keep the new outputs in this folder; left out: they are compared and removed"),
-        OPT_TEXT("from", &set->from, "DIR",
+        OPT_TEXT("from", &r->from, "DIR",
                  "folder in which relative names of the report begin; left out: the one in which "
                  "the command ran"),
-        OPT_FLAG("any-version", &set->any_version,
+        OPT_FLAG("any-version", &r->any_version,
                  "repeat what another version of lobule has done, too"),
-        OPT_FLAG("methods", &set->methods,
+        OPT_FLAG("methods", &r->methods,
                  "print a paragraph for a paper that says what was done, and do nothing else"),
-        OPT_FLAG("dry-run", &set->dry_run,
+        OPT_FLAG("dry-run", &r->dry_run,
                  "check the inputs, print the commands as they were, and do nothing else"),
     };
     LOB_ROWS(to, rows);

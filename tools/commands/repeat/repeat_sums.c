@@ -97,7 +97,7 @@ static lob_status compare_output(lob_session *s, const lob_repetition *r, const 
 
     cJSON *const entry = lob_json_row(cJSON_GetObjectItemCaseSensitive(s->results, "compared"));
     cJSON_AddStringToObject(entry, "path", then->path);
-    if (moved && r->set.out) cJSON_AddStringToObject(entry, "now", moved->to);
+    if (moved && r->out) cJSON_AddStringToObject(entry, "now", moved->to);
     cJSON_AddStringToObject(entry, "sha256", now[0]);
     if (known) cJSON_AddStringToObject(entry, "expected", then->sum[0]);
     cJSON_AddBoolToObject(entry, "equal", equal);

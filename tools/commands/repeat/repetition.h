@@ -44,11 +44,7 @@ void lob_moves_remove_folders(const lob_moves *moves);
 typedef struct {
     const char *report, *scan, *from, *out;
     bool methods, dry_run, any_version;
-} lob_repeat_settings;
 
-/* What is done again. */
-typedef struct {
-    lob_repeat_settings set; /* first */
     lob_past_report past;
     char *name;  /* of the report's file */
     char *lines; /* that were done then, */

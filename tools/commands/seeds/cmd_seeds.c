@@ -6,22 +6,21 @@
 
 #include <stdlib.h>
 
-typedef lob_seeds_settings settings;
 typedef lob_seeds_work work;
 
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
+    const work *const w = user;
     const lob_rule rules[] = {
-        {set->points.count + set->labels.count + set->seeds.count == 0,
-         "seeds from what? add --points, --labels or --seeds"                                                       },
-        {set->erode.value > 0.0 && set->labels.count == 0,              "--erode is for --labels"                   },
-        {set->radius.value > 0.0 && set->points.count == 0,             "--radius is for --points"                  },
-        {set->shell_label > 0 && !(set->shell.value > 0.0),
-         "--shell-label is for --shell, which is not given"                                                         },
-        {(!set->shares && !set->complete) != (set->background < 0),
-         "--background and --shares or --complete go together"                                                      },
-        {!set->complete != (set->complete_axis < 0),                    "--complete and --complete-axis go together"},
+        {w->points_paths.count + w->labels_paths.count + w->seeds_paths.count == 0,
+         "seeds from what? add --points, --labels or --seeds"                                                                   },
+        {w->erode.value > 0.0 && w->labels_paths.count == 0,                        "--erode is for --labels"                   },
+        {w->radius.value > 0.0 && w->points_paths.count == 0,                       "--radius is for --points"                  },
+        {w->shell_label > 0 && !(w->shell.value > 0.0),
+         "--shell-label is for --shell, which is not given"                                                                     },
+        {(!w->shares_path && !w->complete) != (w->background < 0),
+         "--background and --shares or --complete go together"                                                                  },
+        {!w->complete != (w->complete_axis < 0),                                    "--complete and --complete-axis go together"},
     };
     return LOB_RULES(s, rules);
 }
@@ -66,7 +65,7 @@ static lob_status note_lost(lob_session *s, work *w, const char *path)
 static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size erode)
 {
     lob_volume *const v = &w->from;
-    LOB_TRY(lob_grid_read(s, v, path, &w->seeds, w->set.image));
+    LOB_TRY(lob_grid_read(s, v, path, &w->seeds, w->image_path));
     LOB_TRY(lob_grid_dense(s, v, &w->labels, path));
     if (erode.value > 0.0) {
         LOB_TRY(change(s, v, LOB_MORPHOLOGY_ERODE, erode));
@@ -94,7 +93,7 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     for (int64_t i = 0; i < lob_voxels(&w->seeds); i++) {
         if (seeds[i] < 0) {
             conflicts++;
-            seeds[i] = w->set.conflict == LOB_SEEDS_NEITHER ? 0 : -seeds[i];
+            seeds[i] = w->conflict == LOB_SEEDS_NEITHER ? 0 : -seeds[i];
         }
         count += seeds[i] > 0;
         if (seeds[i] > *largest) *largest = seeds[i];
@@ -102,24 +101,23 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     cJSON_AddNumberToObject(s->results, "seeds", (double)count);
     cJSON_AddNumberToObject(s->results, "conflicts", (double)conflicts);
     if (count > 0) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, w->set.image, "no voxel of it becomes a seed%s",
-                         w->set.erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
+    return lob_fail_file(&s->error, LOB_EDATA, w->image_path, "no voxel of it becomes a seed%s",
+                         w->erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
 /* Every voxel farther than --shell from all seeds becomes a seed of a label of its own. */
 static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
 {
-    const settings *const set = &w->set;
     int32_t *const seeds = w->seeds.data;
-    if (!(set->shell.value > 0.0)) return LOB_OK;
-    if (set->shell_label <= 0 && *largest == INT32_MAX)
+    if (!(w->shell.value > 0.0)) return LOB_OK;
+    if (w->shell_label <= 0 && *largest == INT32_MAX)
         return lob_fail(&s->error, LOB_EARG, "no label is left for the shell: add --shell-label");
-    const int32_t label = set->shell_label > 0 ? set->shell_label : *largest + 1;
-    LOB_TRY(lob_grid_make(s, &w->near, &w->seeds, LOB_U8, 1, set->out));
+    const int32_t label = w->shell_label > 0 ? w->shell_label : *largest + 1;
+    LOB_TRY(lob_grid_make(s, &w->near, &w->seeds, LOB_U8, 1, w->out));
     uint8_t *const is_near = w->near.data;
     for (int64_t i = 0; i < lob_voxels(&w->near); i++) is_near[i] = seeds[i] != 0;
-    const lob_status st = change(s, &w->near, LOB_MORPHOLOGY_DILATE, set->shell);
-    LOB_TRY(lob_session_name(s, st, set->image, NULL));
+    const lob_status st = change(s, &w->near, LOB_MORPHOLOGY_DILATE, w->shell);
+    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
     int64_t count = 0;
     for (int64_t i = 0; i < lob_voxels(&w->near); i++)
         if (!is_near[i]) {
@@ -128,7 +126,7 @@ static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
         }
     lob_grid_drop(s, &w->near);
     if (count == 0)
-        lob_session_note(s, "%s: no voxel is farther than --shell from all seeds", set->image);
+        lob_session_note(s, "%s: no voxel is farther than --shell from all seeds", w->image_path);
     if (count > 0 && label > *largest) *largest = label;
     cJSON_AddNumberToObject(s->results, "shell_label", label);
     cJSON_AddNumberToObject(s->results, "shell_voxels", (double)count);
@@ -137,33 +135,31 @@ static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
 
 static lob_status make_seeds(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     int32_t largest = 0;
-    for (int k = 0; k < set->labels.count; k++)
-        LOB_TRY(put_labels(s, w, set->labels.word[k], set->erode));
-    for (int k = 0; k < set->points.count; k++)
-        LOB_TRY(lob_seeds_put_points(s, w, set->points.word[k]));
+    for (int k = 0; k < w->labels_paths.count; k++)
+        LOB_TRY(put_labels(s, w, w->labels_paths.word[k], w->erode));
+    for (int k = 0; k < w->points_paths.count; k++)
+        LOB_TRY(lob_seeds_put_points(s, w, w->points_paths.word[k]));
     LOB_TRY(lob_seeds_check_points(s, w));
-    for (int k = 0; k < set->seeds.count; k++)
-        LOB_TRY(put_labels(s, w, set->seeds.word[k], (lob_size){0}));
+    for (int k = 0; k < w->seeds_paths.count; k++)
+        LOB_TRY(put_labels(s, w, w->seeds_paths.word[k], (lob_size){0}));
     LOB_TRY(settle(s, w, &largest));
     LOB_TRY(lob_seeds_look(s, w));
     LOB_TRY(add_shell(s, w, &largest));
-    if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, set->out);
+    if (lob_labels_pack(&w->seeds, largest) != LOB_OK) return lob_session_no_memory(s, w->out);
     return LOB_OK;
 }
 
 static lob_status seeds(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(lob_session_read_header(s, &w->image, set->image, NULL));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, set->out));
-    LOB_TRY(lob_grid_make(s, &w->seeds, &w->image, LOB_I32, 1, set->image));
+    LOB_TRY(lob_session_read_header(s, &w->image, w->image_path, NULL));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->out));
+    LOB_TRY(lob_grid_make(s, &w->seeds, &w->image, LOB_I32, 1, w->image_path));
     lob_label_names_free(&w->seeds.names); /* those of the image's own labels */
     LOB_TRY(make_seeds(s, w));
-    return lob_session_write(s, &w->seeds, set->out, true);
+    return lob_session_write(s, &w->seeds, w->out, true);
 }
 
 static void release(void *user)
@@ -178,54 +174,54 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){.label = 1,
-                      .background = -1,
-                      .corrections = -1,
-                      .complete_axis = -1,
-                      .conflict = LOB_SEEDS_LATER,
-                      .erode = {-1},
-                      .shell = {-1}};
+    work *const w = user;
+    *w = (work){.label = 1,
+                .background = -1,
+                .corrections = -1,
+                .complete_axis = -1,
+                .conflict = LOB_SEEDS_LATER,
+                .erode = {-1},
+                .shell = {-1}};
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan whose grid the seeds lie on"),
-        OPT_OUTPUT("output", &set->out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
+        OPERAND_IMAGE(&w->image_path, "scan whose grid the seeds lie on"),
+        OPT_OUTPUT("output", &w->out, LOB_FILE_LABELS, "seeds to write", .letter = 'o',
                    .required = true),
-        OPT_INPUTS("points", &set->points, LOB_FILE_OTHER,
+        OPT_INPUTS("points", &w->points_paths, LOB_FILE_OTHER,
                    "points: 3D Slicer's .mrk.json and .fcsv, or a table"),
-        OPT_INT("label", &set->label, "N", 1, INT32_MAX,
+        OPT_INT("label", &w->label, "N", 1, INT32_MAX,
                 "label of points whose file gives none: a column label, or a name that is a whole "
                 "number"),
-        OPT_LENGTH("radius", &set->radius, 0, 1e6,
+        OPT_LENGTH("radius", &w->radius, 0, 1e6,
                    "points become balls of this radius, unless their table gives another; 0: the "
                    "voxel that holds the point"),
-        OPT_INPUTS("labels", &set->labels, LOB_FILE_LABELS,
+        OPT_INPUTS("labels", &w->labels_paths, LOB_FILE_LABELS,
                    "labels, such as a segmentation of another time or reader"),
-        OPT_LENGTH("erode", &set->erode, 0, 1e6,
+        OPT_LENGTH("erode", &w->erode, 0, 1e6,
                    "take this much off the labels of --labels, on all sides"),
-        OPT_INPUTS("seeds", &set->seeds, LOB_FILE_LABELS, "seeds to be joined, as they are"),
-        OPT_CHOICE("conflict", &set->conflict, "later|earlier|neither",
+        OPT_INPUTS("seeds", &w->seeds_paths, LOB_FILE_LABELS, "seeds to be joined, as they are"),
+        OPT_CHOICE("conflict", &w->conflict, "later|earlier|neither",
                    "which label counts where sources disagree: of --labels, --points, --seeds in "
                    "this order, and each in the order given"),
-        OPT_INPUT("complete", &set->complete, LOB_FILE_LABELS,
+        OPT_INPUT("complete", &w->complete, LOB_FILE_LABELS,
                   "make --background of what has no seed on slices that are painted out: where a "
                   "label fills a square of 5 voxels, and labels cover 0.7 of what these labels, an "
                   "earlier result, have there"),
-        OPT_CHOICE("complete-axis", &set->complete_axis, "x|y|z",
+        OPT_CHOICE("complete-axis", &w->complete_axis, "x|y|z",
                    "these are slices across this axis"),
-        OPT_CHOICE("corrections", &set->corrections, "x|y|z",
+        OPT_CHOICE("corrections", &w->corrections, "x|y|z",
                    "leave out corrections that look like another label: of slices across this axis "
                    "with seeds of one label alone the pieces whose grey values are not e times as "
                    "likely its own as another one's, by the slices with seeds of several labels"),
-        OPT_INPUT("shares", &set->shares, LOB_FILE_IMAGE,
+        OPT_INPUT("shares", &w->shares_path, LOB_FILE_IMAGE,
                   "leave out seeds that look like another label by these shares in 255ths, which "
                   "have a channel for each label but --background, after which values may follow: "
                   "another one's is more than 8 times their own's, while most of their piece does "
                   "not look like that"),
-        OPT_INT("background", &set->background, "N", 1, INT32_MAX,
+        OPT_INT("background", &w->background, "N", 1, INT32_MAX,
                 "with --shares: label that has no channel; with --complete: that others are not"),
-        OPT_LENGTH("shell", &set->shell, 0, 1e6,
+        OPT_LENGTH("shell", &w->shell, 0, 1e6,
                    "every voxel farther than this from all seeds becomes a seed of the background"),
-        OPT_INT("shell-label", &set->shell_label, "N", 1, INT32_MAX,
+        OPT_INT("shell-label", &w->shell_label, "N", 1, INT32_MAX,
                 "label of the background of --shell; left out: the largest label plus 1"),
     };
     LOB_ROWS(to, rows);

@@ -12,7 +12,7 @@ void lob_seeds_put(lob_seeds_work *w, int64_t i, int32_t label)
     if (before == 0)
         *seed = label;
     else
-        *seed = w->set.conflict == LOB_SEEDS_LATER ? -label : -before;
+        *seed = w->conflict == LOB_SEEDS_LATER ? -label : -before;
 }
 
 /*
@@ -75,7 +75,6 @@ static void put_ball(lob_seeds_work *w, const double at[3], lob_size radius, int
 
 static lob_status put_point(lob_session *s, lob_seeds_work *w, const lob_point *p)
 {
-    const lob_seeds_settings *const set = &w->set;
     const lob_size own = {.value = p->radius_mm};
     double at[3] = {p->at[0], p->at[1], p->at[2]};
     bool inside = true;
@@ -84,8 +83,7 @@ static lob_status put_point(lob_session *s, lob_seeds_work *w, const lob_point *
         inside = inside && at[a] >= -0.5 && at[a] < (double)lob_side(w->seeds.dims, a) - 0.5;
     w->points++;
     w->outside += !inside;
-    if (inside)
-        put_ball(w, at, isnan(own.value) ? set->radius : own, p->label ? p->label : set->label);
+    if (inside) put_ball(w, at, isnan(own.value) ? w->radius : own, p->label ? p->label : w->label);
     return lob_session_cancelled(s);
 }
 
@@ -108,10 +106,10 @@ lob_status lob_seeds_check_points(lob_session *s, const lob_seeds_work *w)
     cJSON_AddNumberToObject(s->results, "points", (double)w->points);
     cJSON_AddNumberToObject(s->results, "points_outside", (double)w->outside);
     if (w->outside == w->points)
-        return lob_fail_file(&s->error, LOB_EDATA, w->set.points.word[0],
-                             "all points lie outside of %s", w->set.image);
+        return lob_fail_file(&s->error, LOB_EDATA, w->points_paths.word[0],
+                             "all points lie outside of %s", w->image_path);
     if (w->outside > 0)
-        lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->set.image,
+        lob_session_note(s, "points outside of %s, which are left out: %lld of %lld", w->image_path,
                          (long long)w->outside, (long long)w->points);
     return LOB_OK;
 }

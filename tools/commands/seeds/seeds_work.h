@@ -8,15 +8,11 @@
 enum { LOB_SEEDS_LATER, LOB_SEEDS_EARLIER, LOB_SEEDS_NEITHER }; /* --conflict */
 
 typedef struct {
-    const char *image, *out, *shares, *complete;
-    lob_words labels, points, seeds;
+    const char *image_path, *out, *shares_path, *complete;
+    lob_words labels_paths, points_paths, seeds_paths;
     lob_size radius, erode, shell;
     int label, shell_label, conflict, background, corrections, complete_axis;
-} lob_seeds_settings;
 
-/* Seeds in the making, on the image's grid. */
-typedef struct {
-    lob_seeds_settings set; /* first */
     lob_volume image, from, near, shares, values;
     lob_label_set labels; /* of from, a file with labels */
     bool *left;           /* of these, which eroding leaves */

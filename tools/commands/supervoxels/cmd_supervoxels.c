@@ -13,56 +13,55 @@
 /* The largest --size. */
 static const double longest_mm = 1e8;
 
-typedef lob_supervoxels_settings settings;
 typedef lob_supervoxels_work work;
 
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check(lob_session *s, void *user)
 {
-    const settings *const set = user;
-    const bool sized = isfinite(set->size.value), counted = set->count > 0;
+    const work *const w = user;
+    const bool sized = isfinite(w->size.value), counted = w->count > 0;
     if (sized == counted)
         return lob_fail(&s->error, LOB_EARG,
                         sized ? "--size and --count both say how large supervoxels are; give one"
                               : "how large are supervoxels to be? Give --size, as 8mm or 12vox, or "
                                 "--count");
-    const bool both = set->table && set->graph;
-    const bool many = lob_team_size(s->ranks) > 1 || set->plan > 0;
+    const bool both = w->table && w->graph;
+    const bool many = lob_team_size(s->ranks) > 1 || w->plan > 0;
     const lob_rule rules[] = {
-        {isfinite(set->compactness) && set->method != LOB_SLIC,
+        {isfinite(w->compactness) && w->method != LOB_SLIC,
          "--compactness belongs to --method slic"                                                                    },
-        {isfinite(set->ratio) && set->method != LOB_LSC,                            "--ratio belongs to --method lsc"},
-        {both && strcmp(set->table,                                                 "-") == 0 && strcmp(set->graph,    "-") == 0,
+        {isfinite(w->ratio) && w->method != LOB_LSC,                                "--ratio belongs to --method lsc"},
+        {both && strcmp(w->table,                                                   "-") == 0 && strcmp(w->graph,      "-") == 0,
          "--table - and --graph - both go to standard output; write one to a file"},
-        {set->name && !set->table && !set->graph, "--name is for tables: add --table or --graph"                                 },
-        {set->columns && !set->table,                           "--columns are of the table: add --table FILE.tsv"                          },
+        {w->name && !w->table && !w->graph, "--name is for tables: add --table or --graph"                                 },
+        {w->columns && !w->table,                           "--columns are of the table: add --table FILE.tsv"                          },
     };
     LOB_TRY(LOB_RULES(s, rules));
     /* "auto" may find a GPU for one task and none for another. */
-    if (set->plan > 0)
+    if (w->plan > 0)
         LOB_TRY(lob_session_cpu_alone(s, "--plan counts what tasks hold"));
     else if (many && strcmp(s->device.backend, "cuda") != 0)
         LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
-    LOB_TRY(lob_table_check(s, set->table, set->name));
-    LOB_TRY(lob_region_columns_check(s, set->columns));
-    if (many) LOB_TRY(lob_region_columns_check_slabs(s, set->columns));
-    return lob_table_check(s, set->graph, NULL);
+    LOB_TRY(lob_table_check(s, w->table, w->name));
+    LOB_TRY(lob_region_columns_check(s, w->columns));
+    if (many) LOB_TRY(lob_region_columns_check_slabs(s, w->columns));
+    return lob_table_check(s, w->graph, NULL);
 }
 
 /* ---- cutting ---- */
 
 /* Can the outputs' formats hold the results? A mean as a picture has the image's type. */
-static lob_status check_outputs(lob_session *s, const settings *set, const lob_volume *image)
+static lob_status check_outputs(lob_session *s, const work *w, const lob_volume *image)
 {
-    if (set->mean && lob_is_png_name(set->mean))
-        LOB_TRY(lob_check_volume(image, set->mean, &s->error));
-    LOB_TRY(lob_session_check(s, image, LOB_U8, 1, set->boundaries));
-    return lob_session_check(s, image, LOB_I32, 1, set->labels);
+    if (w->mean_path && lob_is_png_name(w->mean_path))
+        LOB_TRY(lob_check_volume(image, w->mean_path, &s->error));
+    LOB_TRY(lob_session_check(s, image, LOB_U8, 1, w->boundaries_path));
+    return lob_session_check(s, image, LOB_I32, 1, w->labels_path);
 }
 
 /* A spacing that no --size comes near, one far below an atom, or kilometres beside micrometres are
  * a damaged header's. */
-static lob_status check_spacing(lob_session *s, const settings *set, const lob_volume *image)
+static lob_status check_spacing(lob_session *s, const work *w, const lob_volume *image)
 {
     const double shortest_mm = 1e-12, most_uneven = 1e9;
     const double *const mm = image->geometry.spacing_mm;
@@ -76,7 +75,7 @@ static lob_status check_spacing(lob_session *s, const settings *set, const lob_v
     }
     if (!what && most > most_uneven * least) what = "uneven";
     if (!what) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, set->image,
+    return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
                          "voxels of %g x %g x %g mm are too %s to be meant; correct the spacing in "
                          "its header",
                          mm[0], mm[1], mm[2], what);
@@ -84,15 +83,15 @@ static lob_status check_spacing(lob_session *s, const settings *set, const lob_v
 
 lob_status lob_supervoxels_look(lob_session *s, lob_supervoxels_work *w)
 {
-    LOB_TRY(check_spacing(s, &w->set, &w->image));
-    LOB_TRY(check_outputs(s, &w->set, &w->image));
+    LOB_TRY(check_spacing(s, w, &w->image));
+    LOB_TRY(check_outputs(s, w, &w->image));
     return lob_supervoxels_choose(s, w);
 }
 
 lob_status lob_supervoxels_cut(lob_session *s, work *w)
 {
     const lob_supervoxels_input in = {.image = &w->slab.image, .mask = w->slab.mask};
-    LOB_TRY(lob_grid_make(s, &w->labels, in.image, LOB_I32, 1, w->set.labels));
+    LOB_TRY(lob_grid_make(s, &w->labels, in.image, LOB_I32, 1, w->labels_path));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     const int64_t bytes = lob_volume_bytes(&w->labels);
     lob_session_compute(s, "cutting");
@@ -102,7 +101,7 @@ lob_status lob_supervoxels_cut(lob_session *s, work *w)
                                                               s->team, &s->context, &s->error)
                               : s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options,
                                                         &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->set.image, NULL));
+    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
     lob_session_give(s, bytes - lob_volume_bytes(&w->labels));
     lob_session_computed(s);
@@ -112,10 +111,10 @@ lob_status lob_supervoxels_cut(lob_session *s, work *w)
 static lob_status supervoxels(lob_session *s, void *user)
 {
     work *const w = user;
-    if (s->ranks || w->set.plan > 0) return lob_supervoxels_by_slabs(s, w);
-    LOB_TRY(lob_session_read(s, &w->image, w->set.image, w->set.frame));
+    if (s->ranks || w->plan > 0) return lob_supervoxels_by_slabs(s, w);
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
     LOB_TRY(lob_supervoxels_look(s, w));
-    LOB_TRY(lob_grid_mask(s, &w->mask, w->set.mask, &w->image, w->set.image));
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_supervoxels_report_crowding(s, w));
     w->slab = lob_slab_whole(&w->image);
@@ -138,9 +137,9 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
+    work *const w = user;
     const lob_supervoxels_options defaults = lob_supervoxels_defaults();
-    *set = (settings){
+    *w = (work){
         .frame = -1,
         .method = LOB_SLIC,
         .iterations = defaults.iterations,
@@ -151,54 +150,54 @@ static void options(lob_rows *to, void *user)
         .range = {-INFINITY, INFINITY},
         .size = {.value = INFINITY        },
     };
-    snprintf(set->compactness_help, sizeof set->compactness_help,
+    snprintf(w->compactness_help, sizeof w->compactness_help,
              "with slic: share of the image's range that weighs like one side of distance; "
              "left out: %g, in CIELAB %g",
              defaults.compactness, LOB_LAB_COMPACTNESS);
-    snprintf(set->ratio_help, sizeof set->ratio_help,
+    snprintf(w->ratio_help, sizeof w->ratio_help,
              "with lsc: weight of position against intensity; left out: %g", defaults.ratio);
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan"),
-        OPT_LABELS_OUTPUT(&set->labels),
-        OPT_CHOICE("method", &set->method, "slic|slico|lsc",
+        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPT_LABELS_OUTPUT(&w->labels_path),
+        OPT_CHOICE("method", &w->method, "slic|slico|lsc",
                    "slic weighs distance against intensity, slico finds that weight for each "
                    "supervoxel, lsc works with spectral features"),
         OPT_LENGTH(
-            "size", &set->size, 0, longest_mm,
+            "size", &w->size, 0, longest_mm,
             "side of a supervoxel; as 8mm, 5um, or 12vox for as many voxels as a cube of 12 has",
             .above_low = true),
         OPT_INT(
-            "count", &set->count, "K", 1, INT32_MAX,
+            "count", &w->count, "K", 1, INT32_MAX,
             "about so many supervoxels, where there are slices in each, of what the mask and the "
             "range leave; instead of a size"),
-        OPT_REAL("compactness", &set->compactness, "C", 0, 1e6, set->compactness_help,
+        OPT_REAL("compactness", &w->compactness, "C", 0, 1e6, w->compactness_help,
                  .above_low = true),
-        OPT_REAL("ratio", &set->ratio, "R", 0, 1e3, set->ratio_help, .above_low = true),
-        OPT_INT("iterations", &set->iterations, "N", 1, INT32_MAX, "times that clusters move"),
-        OPT_FLAG("until-still", &set->until_still, "end before that when nothing moves any more"),
-        OPT_REAL("smallest", &set->smallest, "SHARE", 0, 1,
+        OPT_REAL("ratio", &w->ratio, "R", 0, 1e3, w->ratio_help, .above_low = true),
+        OPT_INT("iterations", &w->iterations, "N", 1, INT32_MAX, "times that clusters move"),
+        OPT_FLAG("until-still", &w->until_still, "end before that when nothing moves any more"),
+        OPT_REAL("smallest", &w->smallest, "SHARE", 0, 1,
                  "pieces under this share of a supervoxel's nominal size join a neighbour"),
-        OPT_SLICES(&set->slices),
-        OPT_MASK(&set->mask,
+        OPT_SLICES(&w->slices),
+        OPT_MASK(&w->mask_path,
                  "cut only where this volume is not 0, and do not cross what is outside"),
-        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
+        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
                  "cut only voxels whose value is in this range; inf and -inf leave an end open"),
-        OPT_FRAME(&set->frame, "image"),
-        OPT_CHOICE("lab", &set->lab, "auto|on|off",
+        OPT_FRAME(&w->frame, "image"),
+        OPT_CHOICE("lab", &w->lab, "auto|on|off",
                    "compare colours in CIELAB; auto does for three channels of uint8"),
         OPT_OUTPUT(
-            "mean", &set->mean, LOB_FILE_IMAGE,
+            "mean", &w->mean_path, LOB_FILE_IMAGE,
             "also write the image with each supervoxel in its mean (float32; .png in the image's "
             "type)"),
-        OPT_OUTPUT("boundaries", &set->boundaries, LOB_FILE_LABELS,
+        OPT_OUTPUT("boundaries", &w->boundaries_path, LOB_FILE_LABELS,
                    "also write the outlines of supervoxels (1, in .png 255): voxels with a face "
                    "neighbour in another one, or in none"),
-        OPT_TABLE(&set->table, "also write a table of the supervoxels"),
-        OPT_SCAN_NAME(&set->name),
-        OPT_REGION_COLUMNS(&set->columns),
-        OPT_OUTPUT("graph", &set->graph, LOB_FILE_TABLE,
+        OPT_TABLE(&w->table, "also write a table of the supervoxels"),
+        OPT_SCAN_NAME(&w->name),
+        OPT_REGION_COLUMNS(&w->columns),
+        OPT_OUTPUT("graph", &w->graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
-        OPT_PLAN(&set->plan),
+        OPT_PLAN(&w->plan),
     };
     LOB_ROWS(to, rows);
 }

@@ -137,14 +137,14 @@ static double seam_bytes(const lob_supervoxels_work *w)
     const double cells = pow(nominal_voxels(w), across == 2 ? -1 : across >= 0 ? -0.5 : -2.0 / 3);
     const int planes = across == 2 ? 2 : 4, layers = across == 2 ? 2 : 3;
     const int beside =
-        (w->set.boundaries != NULL) + (w->set.graph != NULL) + (lob_supervoxels_needs(w) != 0);
+        (w->boundaries_path != NULL) + (w->graph != NULL) + (lob_supervoxels_needs(w) != 0);
     return planes * CLUSTER + 2.0 * LABEL * beside +
            2.0 * layers * SUM * (4 + features) * cells * w->options.iterations;
 }
 
 int lob_supervoxels_needs(const lob_supervoxels_work *w)
 {
-    return w->set.table ? lob_region_columns_needs(w->set.columns) : 0;
+    return w->table ? lob_region_columns_needs(w->columns) : 0;
 }
 
 bool lob_supervoxels_holds(const lob_session *s)
@@ -158,7 +158,6 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
     /* Pieces of a cluster: noise makes more, and gentle images fewer. Then contacts of a
      * supervoxel. */
     enum { NUMBER = 4, PIECES = 4, CONTACTS = 7 };
-    const lob_supervoxels_settings *const set = &w->set;
     const double voxels = (double)lob_voxels(&w->image), nominal = nominal_voxels(w);
     const int channels = w->image.channels;
     const int64_t planned = slabs->plan < w->image.dims.nz ? slabs->plan : w->image.dims.nz;
@@ -175,10 +174,10 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
     const int needs = lob_supervoxels_needs(w);
     const double plain = (double)lob_region_row_bytes(0),
                  full = (double)lob_region_row_bytes(needs);
-    const double row = set->mean || set->graph || set->table ? full : 0;
-    const double rows = set->mean || set->graph ? row + plain * (channels - 1) : row;
+    const double row = w->mean_path || w->graph || w->table ? full : 0;
+    const double rows = w->mean_path || w->graph ? row + plain * (channels - 1) : row;
     const double corners = (w->options.slice_axis < 0 ? 11 : 6) * pow(nominal, 0.25); /* measured */
-    const double contacts = (set->graph ? CONTACTS * sizeof(lob_contact) : 0) +
+    const double contacts = (w->graph ? CONTACTS * sizeof(lob_contact) : 0) +
                             (needs & LOB_COLUMN_NEIGHBOURS ? CONTACTS * sizeof(int64_t) : 0) +
                             (needs & LOB_COLUMN_HULL ? corners * sizeof(lob_hull_corner) : 0);
     /* In each phase what small sets pick: as measured, somewhat more often than sets join. */
@@ -186,8 +185,8 @@ lob_status lob_supervoxels_expect(lob_session *s, lob_supervoxels_work *w)
     double sent = join ? tasks * (c.pieces * sums + picks) : 0;
     /* Those that a seam cuts are told of twice. */
     const double cut = (nominal_planes(w) - 1) * (tasks - 1) / (double)w->image.dims.nz;
-    sent +=
-        c.supervoxels * ((1 + cut) * (rows + contacts) + (set->mean ? 8.0 * tasks * channels : 0));
+    sent += c.supervoxels *
+            ((1 + cut) * (rows + contacts) + (w->mean_path ? 8.0 * tasks * channels : 0));
     slabs->common_bytes = (int64_t)fmax(joining, c.supervoxels * (3 * row + 2 * contacts));
     slabs->seam_bytes = (int64_t)ceil(seam_bytes(w));
     slabs->moved_bytes = sent / voxels;

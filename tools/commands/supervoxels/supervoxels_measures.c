@@ -13,9 +13,9 @@ lob_label_grid lob_supervoxels_grid(const lob_supervoxels_work *w)
 static lob_status paint_means(lob_session *s, lob_supervoxels_work *w, const lob_volume *image,
                               const lob_label_grid *grid)
 {
-    const bool picture = lob_is_png_name(w->set.mean);
+    const bool picture = lob_is_png_name(w->mean_path);
     LOB_TRY(lob_grid_make(s, &w->mean, image, picture ? image->type : LOB_F32, image->channels,
-                          w->set.mean));
+                          w->mean_path));
     lob_label_names_free(&w->mean.names);
     if (picture) {
         w->mean.slope = image->slope;
@@ -31,32 +31,31 @@ static lob_status find_contacts(lob_session *s, lob_supervoxels_work *w, const l
         lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
                      w->image.channels, w->options.slice_axis, &s->context, &s->error);
     lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
-    return lob_session_name(s, st, w->set.image, NULL);
+    return lob_session_name(s, st, w->image_path, NULL);
 }
 
 static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
 {
     const size_t each = (size_t)w->image.channels * sizeof *w->means;
-    w->means = lob_session_array(s, grid->count, each, w->set.labels);
+    w->means = lob_session_array(s, grid->count, each, w->labels_path);
     if (!w->means) return LOB_ENOMEM;
     const lob_status st = lob_label_means(w->means, grid, &w->image, &s->context, &s->error);
-    return lob_session_name(s, st, w->set.image, NULL);
+    return lob_session_name(s, st, w->image_path, NULL);
 }
 
 lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_session_compute(s, "measuring");
-    if (set->mean || set->graph) LOB_TRY(find_means(s, w, &grid));
-    if (set->graph) LOB_TRY(find_contacts(s, w, &grid));
+    if (w->mean_path || w->graph) LOB_TRY(find_means(s, w, &grid));
+    if (w->graph) LOB_TRY(find_contacts(s, w, &grid));
     lob_session_computed(s);
     w->regions = (lob_region_table){.grid = &w->labels,
                                     .image = w->image.channels == 1 ? &w->image : NULL,
                                     .count = grid.count,
-                                    .scan = set->name,
-                                    .columns = set->columns};
-    return set->table ? lob_region_table_measure(s, &w->regions, set->image, NULL) : LOB_OK;
+                                    .scan = w->name,
+                                    .columns = w->columns};
+    return w->table ? lob_region_table_measure(s, &w->regions, w->image_path, NULL) : LOB_OK;
 }
 
 /* ---- outputs ---- */
@@ -81,7 +80,6 @@ static bool contact_row(double *values, int64_t i, const void *user)
 
 static lob_status write_tables(lob_session *s, lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     const bool um = lob_shows_micrometres(&w->image.geometry);
     const char *const names[] = {"label_a", "label_b", "faces", um ? "area_um2" : "area_mm2",
                                  "mean_difference"};
@@ -89,13 +87,13 @@ static lob_status write_tables(lob_session *s, lob_supervoxels_work *w)
     const lob_table contacts = {
         .names = names,
         .columns = LOB_COUNT(names),
-        .scan = set->name,
+        .scan = w->name,
         .rows = w->contact_count,
         .row = contact_row,
         .user = &touching,
     };
-    if (set->table) LOB_TRY(lob_region_table_write(s, &w->regions, set->table));
-    return set->graph ? lob_table_write(s, &contacts, set->graph) : LOB_OK;
+    if (w->table) LOB_TRY(lob_region_table_write(s, &w->regions, w->table));
+    return w->graph ? lob_table_write(s, &contacts, w->graph) : LOB_OK;
 }
 
 /* Of a slab, which leaves at once. */
@@ -110,25 +108,24 @@ static lob_status put_slab(lob_session *s, lob_supervoxels_work *w, lob_volume *
 
 lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     const lob_volume *const image = &w->slab.image;
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_volume *const marks = &w->boundaries;
-    if (set->mean) {
+    if (w->mean_path) {
         LOB_TRY(paint_means(s, w, image, &grid));
-        LOB_TRY(put_slab(s, w, &w->mean, set->mean, false));
+        LOB_TRY(put_slab(s, w, &w->mean, w->mean_path, false));
     }
-    if (set->boundaries) {
-        LOB_TRY(lob_grid_make(s, marks, image, LOB_U8, 1, set->boundaries));
+    if (w->boundaries_path) {
+        LOB_TRY(lob_grid_make(s, marks, image, LOB_U8, 1, w->boundaries_path));
         lob_label_names_free(&marks->names);
         LOB_TRY(lob_paint_boundaries_slabs(marks->data, &grid, w->options.slice_axis, s->team,
                                            s->context.threads, &s->error));
-        lob_grid_show_mask(marks, set->boundaries);
-        LOB_TRY(put_slab(s, w, marks, set->boundaries, true));
+        lob_grid_show_mask(marks, w->boundaries_path);
+        LOB_TRY(put_slab(s, w, marks, w->boundaries_path, true));
     }
     if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
-    if (s->team) return put_slab(s, w, &w->labels, set->labels, true);
-    LOB_TRY(lob_session_write(s, &w->mean, set->mean, false));
-    LOB_TRY(lob_session_write(s, marks, set->boundaries, true));
-    return lob_session_write(s, &w->labels, set->labels, true);
+    if (s->team) return put_slab(s, w, &w->labels, w->labels_path, true);
+    LOB_TRY(lob_session_write(s, &w->mean, w->mean_path, false));
+    LOB_TRY(lob_session_write(s, marks, w->boundaries_path, true));
+    return lob_session_write(s, &w->labels, w->labels_path, true);
 }

@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* Are the channels compared in CIELAB? */
-static lob_status choose_lab(lob_session *s, const lob_supervoxels_settings *set, bool *lab,
+static lob_status choose_lab(lob_session *s, const lob_supervoxels_work *w, bool *lab,
                              const lob_volume *image)
 {
     const bool colour = image->channels == 3 && image->type == LOB_U8;
-    *lab = set->lab == LOB_LAB_ON || (set->lab == LOB_LAB_AUTO && colour);
+    *lab = w->lab == LOB_LAB_ON || (w->lab == LOB_LAB_AUTO && colour);
     if (*lab && !colour)
-        return lob_fail_file(&s->error, LOB_EDATA, set->image,
+        return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
                              "--lab on needs three channels of uint8; it has %d of %s",
                              image->channels, lob_type_of(image->type)->name);
     return LOB_OK;
@@ -34,30 +34,28 @@ static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
 
 lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     lob_supervoxels_options *o = &w->options;
     *o = lob_supervoxels_defaults();
-    LOB_TRY(choose_lab(s, set, &o->lab, &w->image));
-    o->method = (lob_supervoxels_method)set->method;
-    o->slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
-    if (set->count > 0)
-        o->count = set->count;
+    LOB_TRY(choose_lab(s, w, &o->lab, &w->image));
+    o->method = (lob_supervoxels_method)w->method;
+    o->slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
+    if (w->count > 0)
+        o->count = w->count;
     else
-        o->size_mm = side_mm(set->size, o->slice_axis, &w->image);
+        o->size_mm = side_mm(w->size, o->slice_axis, &w->image);
     if (o->lab) o->compactness = LOB_LAB_COMPACTNESS;
-    if (isfinite(set->compactness)) o->compactness = set->compactness;
-    if (isfinite(set->ratio)) o->ratio = set->ratio;
-    o->iterations = set->iterations;
-    o->until_still = set->until_still;
-    o->smallest = set->smallest;
-    memcpy(o->range, set->range, sizeof o->range);
+    if (isfinite(w->compactness)) o->compactness = w->compactness;
+    if (isfinite(w->ratio)) o->ratio = w->ratio;
+    o->iterations = w->iterations;
+    o->until_still = w->until_still;
+    o->smallest = w->smallest;
+    memcpy(o->range, w->range, sizeof o->range);
     return LOB_OK;
 }
 
 /* Sizes that are most likely typing errors. */
 static void report_odd_size(lob_session *s, const lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     const lob_dims dims = w->image.dims;
     const int across = w->options.slice_axis;
     const char *const where = across < 0 ? "the volume" : "a slice";
@@ -70,12 +68,12 @@ static void report_odd_size(lob_session *s, const lob_supervoxels_work *w)
     }
     const int64_t slices = across < 0 ? 1 : lob_side(dims, across);
     const double voxels = (double)w->stats.data_voxels / (double)slices;
-    if (set->count > 0 && set->count > voxels)
-        lob_session_note(s, "%s: --count %d is more than the voxels of %s (%.6g)", set->image,
-                         set->count, where, voxels);
-    else if (set->count == 0 && !flat && (one || under))
-        lob_session_note(s, "%s: with --size %.6g%s %s", set->image, set->size.value,
-                         set->size.voxels ? "vox" : "mm",
+    if (w->count > 0 && w->count > voxels)
+        lob_session_note(s, "%s: --count %d is more than the voxels of %s (%.6g)", w->image_path,
+                         w->count, where, voxels);
+    else if (w->count == 0 && !flat && (one || under))
+        lob_session_note(s, "%s: with --size %.6g%s %s", w->image_path, w->size.value,
+                         w->size.voxels ? "vox" : "mm",
                          under        ? "a supervoxel is smaller than a voxel"
                          : across < 0 ? "all of the volume starts as one supervoxel"
                                       : "all of a slice starts as one supervoxel");
@@ -83,7 +81,6 @@ static void report_odd_size(lob_session *s, const lob_supervoxels_work *w)
 
 void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     const lob_supervoxels_stats *stats = &w->stats;
     const lob_supervoxels_options *o = &w->options;
     const lob_number rows[] = {
@@ -104,7 +101,7 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
     cJSON_AddBoolToObject(s->results, "lab", o->lab);
     if (o->method == LOB_SLIC) cJSON_AddNumberToObject(s->results, "compactness", o->compactness);
     if (o->method == LOB_LSC) cJSON_AddNumberToObject(s->results, "ratio", o->ratio);
-    lob_session_note_not_finite(s, set->image, stats->not_finite, "these stay without a label");
+    lob_session_note_not_finite(s, w->image_path, stats->not_finite, "these stay without a label");
     report_odd_size(s, w);
     lob_session_say(
         s, "supervoxels: %lld; data voxels: %lld; cells of the grid: %lld x %lld x %lld",
@@ -120,7 +117,6 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
  */
 lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels_work *w)
 {
-    const lob_supervoxels_settings *const set = &w->set;
     enum { FEW_LEVELS = 64 };
     const lob_supervoxels_options *o = &w->options;
     const lob_data data = {
@@ -133,7 +129,7 @@ lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels
     if (o->lab) return LOB_OK; /* its units are fixed */
     const double start_s = lob_clock_s();
     if (lob_value_spread_of(&spread, &data, s->context.threads) != LOB_OK)
-        return lob_session_no_memory(s, set->image);
+        return lob_session_no_memory(s, w->image_path);
     lob_session_stage(s, "prepare", start_s);
 
     const double range_of_99 = spread.of_99_percent[1] - spread.of_99_percent[0];
@@ -147,7 +143,7 @@ lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels
         lob_session_note(s,
                          "%s: 99 %% of the voxels lie in %.6g to %.6g, %.2g %% of the range from "
                          "%.6g to %.6g by which intensities weigh; give --range LO,HI%s",
-                         set->image, spread.of_99_percent[0], spread.of_99_percent[1],
+                         w->image_path, spread.of_99_percent[0], spread.of_99_percent[1],
                          100.0 * range_of_99 / whole, spread.range[0], spread.range[1],
                          few ? "" : weights[o->method]);
     return LOB_OK;

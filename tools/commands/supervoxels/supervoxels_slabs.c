@@ -10,7 +10,6 @@
 #include <string.h>
 
 typedef lob_supervoxels_work work;
-typedef lob_supervoxels_settings settings;
 
 /* ---- measures ---- */
 
@@ -32,8 +31,8 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
                                image->inter)
                 .mean;
     }
-    if (!w->set.table || channel > 0) return LOB_OK;
-    LOB_TRY(lob_region_list_fill(s, t, list, fine, w->set.image));
+    if (!w->table || channel > 0) return LOB_OK;
+    LOB_TRY(lob_region_list_fill(s, t, list, fine, w->image_path));
     if (image->channels == 1) return LOB_OK;
     free(t->intensities);
     t->intensities = NULL;
@@ -43,7 +42,7 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
 static lob_status measure_channel(lob_session *s, work *w, int channel, const lob_volume *labels,
                                   const lob_label_set *set)
 {
-    const char *const path = w->set.image;
+    const char *const path = w->image_path;
     lob_volume image = w->slab.image;
     lob_region_list list = {.needs = channel == 0 ? lob_supervoxels_needs(w) : 0};
     image.data =
@@ -74,7 +73,7 @@ static lob_status stack_labels(lob_session *s, work *w, const lob_label_grid *gr
     out->dims.nz += under;
     out->data = NULL;
     if (st == LOB_OK &&
-        !(out->data = lob_session_array(s, lob_voxels(out), (size_t)each, w->set.labels)))
+        !(out->data = lob_session_array(s, lob_voxels(out), (size_t)each, w->labels_path)))
         st = LOB_ENOMEM;
     if (st == LOB_OK && under) memcpy(out->data, beside, (size_t)plane);
     if (st == LOB_OK)
@@ -85,8 +84,8 @@ static lob_status stack_labels(lob_session *s, work *w, const lob_label_grid *gr
 
 static lob_status measure_channels(lob_session *s, work *w, const lob_label_grid *grid)
 {
-    const int channels = w->set.mean || w->set.graph ? w->image.channels : 1;
-    const char *const path = w->set.labels;
+    const int channels = w->mean_path || w->graph ? w->image.channels : 1;
+    const char *const path = w->labels_path;
     lob_volume numbered = lob_volume_empty(); /* without gaps: those of this slab */
     lob_label_set set = {0};
     lob_status st = stack_labels(s, w, grid, &numbered);
@@ -104,7 +103,7 @@ static lob_status send_means(lob_session *s, const work *w)
     const int64_t bytes = w->stats.supervoxels * w->image.channels * (int64_t)sizeof *w->means;
     const int size = lob_team_size(s->team);
     lob_letter *const letters = calloc((size_t)size, sizeof *letters);
-    if (!letters) return lob_session_no_memory(s, w->set.mean);
+    if (!letters) return lob_session_no_memory(s, w->mean_path);
     for (int r = 1; r < size; r++)
         letters[r - 1] = (lob_letter){.with = r, .send = w->means, .send_bytes = bytes};
     if (!is_first(s)) letters[0] = (lob_letter){.receive = w->means, .receive_bytes = bytes};
@@ -115,23 +114,23 @@ static lob_status send_means(lob_session *s, const work *w)
 
 static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
 {
-    const settings *const set = &w->set;
     const size_t each = (size_t)w->image.channels * sizeof *w->means;
-    if (!set->mean && !set->graph && !set->table) return LOB_OK;
+    if (!w->mean_path && !w->graph && !w->table) return LOB_OK;
     w->regions = (lob_region_table){.grid = &w->slabs.labels,
                                     .image = w->image.channels == 1 ? &w->image : NULL,
-                                    .scan = set->name,
-                                    .columns = set->columns};
-    if (set->mean || (set->graph && is_first(s)))
-        if (!(w->means = lob_session_array(s, grid->count, each, set->labels))) return LOB_ENOMEM;
+                                    .scan = w->name,
+                                    .columns = w->columns};
+    if (w->mean_path || (w->graph && is_first(s)))
+        if (!(w->means = lob_session_array(s, grid->count, each, w->labels_path)))
+            return LOB_ENOMEM;
     LOB_TRY(measure_channels(s, w, grid));
-    if (set->mean) LOB_TRY(send_means(s, w));
-    if (!set->graph) return LOB_OK;
+    if (w->mean_path) LOB_TRY(send_means(s, w));
+    if (!w->graph) return LOB_OK;
     const lob_status st = lob_contacts_slabs(
         &w->contacts, &w->contact_count, grid, &w->image.geometry, w->means, w->image.channels,
         w->options.slice_axis, s->team, &s->context, &s->error);
     lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
-    return lob_session_name(s, st, set->image, NULL);
+    return lob_session_name(s, st, w->image_path, NULL);
 }
 
 /* ---- the whole ---- */
@@ -145,7 +144,7 @@ static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
     LOB_TRY(lob_supervoxels_cut(s, w));
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->set.image, NULL));
+    LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->image_path, NULL));
     LOB_TRY(lob_slabs_report_sent(s, before));
     lob_supervoxels_report(s, w);
     return lob_supervoxels_write(s, w);
@@ -153,31 +152,30 @@ static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
 
 static lob_status make(lob_session *s, work *w)
 {
-    const settings *const set = &w->set;
     lob_slabs *const slabs = &w->slabs;
     /* Labels, and iterations or numbering; then labels again, or the means. */
     enum { LABEL = 4, WORKING = 4, MEAN = 4 };
-    if (set->plan == 0) LOB_TRY(lob_session_device(s));
+    if (w->plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     w->image = slabs->volume; /* for options and the report */
     w->image.data = NULL;
     slabs->labels = w->image; /* of the table: where the voxels lie */
     LOB_TRY(lob_supervoxels_look(s, w));
     LOB_TRY(lob_supervoxels_expect(s, w));
-    const int64_t means = set->mean ? MEAN * w->image.channels : 0;
+    const int64_t means = w->mean_path ? MEAN * w->image.channels : 0;
     const int64_t working = lob_supervoxels_holds(s) ? WORKING : 0;
-    const int64_t sent = LABEL + means + (set->boundaries ? 1 : 0);
+    const int64_t sent = LABEL + means + (w->boundaries_path ? 1 : 0);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, LABEL + (means > working ? means : working), sent));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, cut_slab, w);
 }
 
 lob_status lob_supervoxels_by_slabs(lob_session *s, work *w)
 {
-    w->slabs = (lob_slabs){.path = w->set.image,
-                           .mask = w->set.mask,
-                           .frame = w->set.frame,
+    w->slabs = (lob_slabs){.path = w->image_path,
+                           .mask = w->mask_path,
+                           .frame = w->frame,
                            .channel = -1,
-                           .plan = w->set.plan,
+                           .plan = w->plan,
                            .at_once = true};
     const lob_status st = make(s, w);
     w->image = lob_volume_empty(); /* it was the file's */

@@ -6,23 +6,22 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef lob_threshold_settings settings;
 typedef lob_threshold_work work;
 
 /* What the option table cannot say: there is one way to choose, and its own options. */
 static lob_status check(lob_session *s, void *user)
 {
-    settings *const set = user;
+    work *const w = user;
     const struct {
         bool given;
         const char *name;
     } ways[] = {
-        {set->classes > 0,                 "--otsu"      },
-        {isfinite(set->above),             "--above"     },
-        {!isnan(set->range[0]),            "--range"     },
-        {lob_threshold_is_hysteretic(set), "--hysteresis"},
-        {lob_threshold_is_local(set),      "--local"     },
-        {!isnan(set->percentile),          "--percentile"},
+        {w->classes > 0,                 "--otsu"      },
+        {isfinite(w->above),             "--above"     },
+        {!isnan(w->range[0]),            "--range"     },
+        {lob_threshold_is_hysteretic(w), "--hysteresis"},
+        {lob_threshold_is_local(w),      "--local"     },
+        {!isnan(w->percentile),          "--percentile"},
     };
     const char *first = NULL;
     for (size_t i = 0; i < LOB_COUNT(ways); i++) {
@@ -32,63 +31,63 @@ static lob_status check(lob_session *s, void *user)
                             ways[i].name);
         first = ways[i].name;
     }
-    if (lob_threshold_is_hysteretic(set) && (lob_team_size(s->ranks) > 1 || set->plan > 0))
+    if (lob_threshold_is_hysteretic(w) && (lob_team_size(s->ranks) > 1 || w->plan > 0))
         return lob_fail(&s->error, LOB_EARG, "--hysteresis needs the whole volume: start one task");
-    if (set->offset != 0 && !lob_threshold_is_local(set))
+    if (w->offset != 0 && !lob_threshold_is_local(w))
         return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
-    if (set->slices >= 0 && lob_threshold_is_local(set) && set->neighbours < 0) return LOB_OK;
-    if (!lob_threshold_is_hysteretic(set) && (set->neighbours >= 0 || set->slices >= 0))
+    if (w->slices >= 0 && lob_threshold_is_local(w) && w->neighbours < 0) return LOB_OK;
+    if (!lob_threshold_is_hysteretic(w) && (w->neighbours >= 0 || w->slices >= 0))
         return lob_fail(&s->error, LOB_EARG,
                         "%s is for --hysteresis: voxels are compared one by one",
-                        set->neighbours >= 0 ? "--neighbours" : "--slices");
-    return lob_threshold_is_hysteretic(set) ? lob_grid_neighbours(s, &set->neighbours, set->slices)
-                                            : LOB_OK;
+                        w->neighbours >= 0 ? "--neighbours" : "--slices");
+    return lob_threshold_is_hysteretic(w) ? lob_grid_neighbours(s, &w->neighbours, w->slices)
+                                          : LOB_OK;
 }
 
-static lob_threshold_options options_of(const settings *set)
+static lob_threshold_options options_of(const work *w)
 {
     lob_threshold_options o = lob_threshold_defaults();
-    if (set->classes > 0) o.classes = set->classes;
-    if (isfinite(set->above)) {
+    if (w->classes > 0) o.classes = w->classes;
+    if (isfinite(w->above)) {
         o.kind = LOB_THRESHOLD_ABOVE;
-        o.above = set->above;
+        o.above = w->above;
     }
-    if (!isnan(set->range[0])) {
+    if (!isnan(w->range[0])) {
         o.kind = LOB_THRESHOLD_RANGE;
-        o.low = set->range[0];
-        o.high = set->range[1];
+        o.low = w->range[0];
+        o.high = w->range[1];
     }
-    if (!isnan(set->percentile)) {
+    if (!isnan(w->percentile)) {
         o.kind = LOB_THRESHOLD_PERCENTILE;
-        o.percent = set->percentile;
+        o.percent = w->percentile;
     }
     return o;
 }
 
 /* ---- labels and report ---- */
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, set->image, set->frame));
-    LOB_TRY(lob_grid_choose_channel(s, &w->image, set->channel, set->image));
-    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, set->labels));
-    return lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
+    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, w->channel, w->image_path));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->labels_path));
+    return lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path);
 }
 
-static lob_status label(lob_session *s, const settings *set, work *w)
+static lob_status label(lob_session *s, work *w)
 {
     const lob_threshold_input in = {.image = &w->image, .mask = w->mask};
-    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_U8, 1, set->labels));
+    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_U8, 1, w->labels_path));
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     lob_session_compute(s, "labelling");
-    if (lob_threshold_is_hysteretic(set)) {
+    if (lob_threshold_is_hysteretic(w)) {
         LOB_TRY(lob_threshold_join(s, w));
-    } else if (lob_threshold_is_local(set)) {
+    } else if (lob_threshold_is_local(w)) {
         LOB_TRY(lob_threshold_locally(s, w));
     } else {
         const lob_status st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options,
                                                     &s->context, &s->error);
-        LOB_TRY(lob_session_name(s, st, set->image, NULL));
+        LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
     }
     lob_session_computed(s);
     return LOB_OK;
@@ -97,27 +96,26 @@ static lob_status label(lob_session *s, const settings *set, work *w)
 static lob_status threshold(lob_session *s, void *user)
 {
     work *const w = user;
-    const settings *const set = &w->set;
-    w->options = options_of(set);
-    if (lob_threshold_is_hysteretic(set) || lob_threshold_is_local(set))
+    w->options = options_of(w);
+    if (lob_threshold_is_hysteretic(w) || lob_threshold_is_local(w))
         w->options.kind = LOB_THRESHOLDS; /* none of them */
-    w->slabs = (lob_slabs){.path = set->image,
-                           .mask = set->mask,
-                           .frame = set->frame,
-                           .channel = set->channel,
-                           .plan = set->plan};
-    if (!lob_threshold_is_hysteretic(set) &&
-        lob_slabs_serve(s, &w->slabs, lob_threshold_voxel_bytes(set))) {
+    w->slabs = (lob_slabs){.path = w->image_path,
+                           .mask = w->mask_path,
+                           .frame = w->frame,
+                           .channel = w->channel,
+                           .plan = w->plan};
+    if (!lob_threshold_is_hysteretic(w) &&
+        lob_slabs_serve(s, &w->slabs, lob_threshold_voxel_bytes(w))) {
         LOB_TRY(lob_session_device(s));
         return lob_slabs_close(s, &w->slabs, lob_threshold_by_slabs(s, w));
     }
-    LOB_TRY(read_inputs(s, set, w));
+    LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
-    LOB_TRY(label(s, set, w));
+    LOB_TRY(label(s, w));
     w->labelled =
         lob_threshold_labelled(w->labels.data, lob_voxels(&w->labels), s->context.threads);
     lob_threshold_report(s, w);
-    return lob_session_write(s, &w->labels, set->labels, true);
+    return lob_session_write(s, &w->labels, w->labels_path, true);
 }
 
 static void release(void *user)
@@ -132,8 +130,8 @@ static void release(void *user)
 
 static void options(lob_rows *to, void *user)
 {
-    settings *const set = user;
-    *set = (settings){
+    work *const w = user;
+    *w = (work){
         .frame = -1,
         .channel = -1,
         .neighbours = -1,
@@ -142,36 +140,36 @@ static void options(lob_rows *to, void *user)
         .range = {NAN,  NAN},
         .hysteresis = {NAN,    NAN},
         .percentile = NAN,
-        .local = {.value = INFINITY},
+        .local_size = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&set->image, "scan"),
-        OPT_LABELS_OUTPUT(&set->labels),
+        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPT_LABELS_OUTPUT(&w->labels_path),
         OPT_INT(
-            "otsu", &set->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
+            "otsu", &w->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
             "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options 2"),
-        OPT_REAL("above", &set->above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
-        OPT_PAIR("range", &set->range, -INFINITY, INFINITY,
+        OPT_REAL("above", &w->above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
+        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
                  "1 is what is in this range; inf and -inf leave an end open"),
-        OPT_PAIR("hysteresis", &set->hysteresis, -DBL_MAX, DBL_MAX,
+        OPT_PAIR("hysteresis", &w->hysteresis, -DBL_MAX, DBL_MAX,
                  "1 are the pieces above LO that hold a voxel above HI"),
-        OPT_REAL("percentile", &set->percentile, "P", 0, 100,
+        OPT_REAL("percentile", &w->percentile, "P", 0, 100,
                  "1 is what is above this percentile of the values, as numpy.percentile gives it"),
-        OPT_LENGTH("local", &set->local, 0, 1e6,
+        OPT_LENGTH("local", &w->local_size, 0, 1e6,
                    "1 is what is above the mean of the box around, of this radius; as 5mm or 3vox",
                    .above_low = true),
-        OPT_REAL("offset", &set->offset, "D", -DBL_MAX, DBL_MAX,
+        OPT_REAL("offset", &w->offset, "D", -DBL_MAX, DBL_MAX,
                  "lower the threshold of --local by this, in image units"),
-        OPT_INT_OF("neighbours", &set->neighbours, "4|6|8|18|26",
+        OPT_INT_OF("neighbours", &w->neighbours, "4|6|8|18|26",
                    "neighbours that join pieces of --hysteresis; left out: 26, with --slices 8"),
         OPT_CHOICE(
-            "slices", &set->slices, LOB_GRID_SLICES,
+            "slices", &w->slices, LOB_GRID_SLICES,
             "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
             "y, z are voxel axes"),
-        OPT_MASK(&set->mask, "look at and label only what is not 0 in this volume"),
-        OPT_FRAME(&set->frame, "image"),
-        OPT_CHANNEL(&set->channel),
-        OPT_PLAN(&set->plan),
+        OPT_MASK(&w->mask_path, "look at and label only what is not 0 in this volume"),
+        OPT_FRAME(&w->frame, "image"),
+        OPT_CHANNEL(&w->channel),
+        OPT_PLAN(&w->plan),
     };
     LOB_ROWS(to, rows);
 }

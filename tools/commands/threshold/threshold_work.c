@@ -15,14 +15,13 @@ typedef lob_threshold_work work;
 /* Keep the pieces that hold a value above the higher threshold. */
 static lob_status keep_pieces(lob_session *s, work *w)
 {
-    const lob_threshold_settings *const set = &w->set;
     const lob_volume *image = &w->image;
     const lob_components_output *pieces = &w->joined;
-    const double least = lob_next_above(set->hysteresis[1], image);
+    const double least = lob_next_above(w->hysteresis[1], image);
     const int64_t voxels = lob_voxels(image);
     uint8_t *const to = w->labels.data;
     w->keep = calloc((size_t)pieces->count + 1, 1);
-    if (!w->keep) return lob_session_no_memory(s, set->labels);
+    if (!w->keep) return lob_session_no_memory(s, w->labels_path);
     for (int64_t k = 0; k < pieces->count; k++) {
         const lob_region_values *v = &pieces->values[k];
         const double stored = image->slope < 0 ? v->lowest : v->highest;
@@ -37,22 +36,21 @@ static lob_status keep_pieces(lob_session *s, work *w)
 
 lob_status lob_threshold_join(lob_session *s, work *w)
 {
-    const lob_threshold_settings *const set = &w->set;
     const lob_components_input in = {.image = &w->image, .mask = w->mask, .intensities = &w->image};
     const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
     lob_components_options o = lob_components_defaults();
     o.ranged = true;
-    o.range[0] = lob_next_above(set->hysteresis[0], &w->image);
+    o.range[0] = lob_next_above(w->hysteresis[0], &w->image);
     o.range[1] = INFINITY;
-    o.neighbours = set->neighbours;
-    o.slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
+    o.neighbours = w->neighbours;
+    o.slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
     o.regions = true;
-    LOB_TRY(lob_session_take(s, bytes, set->labels));
+    LOB_TRY(lob_session_take(s, bytes, w->labels_path));
     const lob_status st = s->backend->components(&w->joined, &in, &o, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, set->image, NULL));
+    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
     w->stats = (lob_threshold_stats){
         .thresholds = 2,
-        .threshold = {set->hysteresis[0], set->hysteresis[1]},
+        .threshold = {w->hysteresis[0], w->hysteresis[1]},
         .separability = NAN,
         .working_bytes = w->joined.working_bytes
     };
@@ -83,14 +81,14 @@ static void compare(uint8_t *to, const lob_volume *image, const uint8_t *mask, c
 }
 
 /* The filter of --local, on a grid like the image's. */
-static lob_status find_box(lob_session *s, lob_filter_step *box, const lob_threshold_settings *set,
+static lob_status find_box(lob_session *s, lob_filter_step *box, const work *w,
                            const lob_volume *image)
 {
-    const int across = lob_grid_slice_axis(set->slices, &image->geometry);
+    const int across = lob_grid_slice_axis(w->slices, &image->geometry);
     *box = (lob_filter_step){.kind = LOB_FILTER_BOX};
     for (int a = 0; a < 3; a++) {
-        const double unit = set->local.voxels ? 1 : image->geometry.spacing_mm[a];
-        const double radius = floor(set->local.value / unit + 1e-6);
+        const double unit = w->local_size.voxels ? 1 : image->geometry.spacing_mm[a];
+        const double radius = floor(w->local_size.value / unit + 1e-6);
         if (a == across || lob_side(image->dims, a) == 1) continue;
         if (radius > LOB_FILTER_MAX_ALONG)
             return lob_fail(&s->error, LOB_EARG,
@@ -99,26 +97,26 @@ static lob_status find_box(lob_session *s, lob_filter_step *box, const lob_thres
         box->along[a] = radius;
     }
     if (box->along[0] + box->along[1] + box->along[2] == 0)
-        return lob_fail_file(&s->error, LOB_EARG, set->image, "--local %.6g%s is less than a voxel",
-                             set->local.value, set->local.voxels ? "vox" : "mm");
+        return lob_fail_file(&s->error, LOB_EARG, w->image_path,
+                             "--local %.6g%s is less than a voxel", w->local_size.value,
+                             w->local_size.voxels ? "vox" : "mm");
     return LOB_OK;
 }
 
 lob_status lob_threshold_locally(lob_session *s, work *w)
 {
-    const lob_threshold_settings *const set = &w->set;
     const lob_volume *image = &w->image;
     lob_filter_step box;
-    LOB_TRY(find_box(s, &box, set, image));
+    LOB_TRY(find_box(s, &box, w, image));
     const lob_filter_input in = {image, w->mask, &box, 1};
     const lob_filter_options options = lob_filter_defaults();
     const int64_t bytes = lob_product(lob_voxels(image), sizeof(float), 1, 1);
     lob_filter_output mean;
-    LOB_TRY(lob_session_take(s, bytes, set->labels));
+    LOB_TRY(lob_session_take(s, bytes, w->labels_path));
     LOB_TRY(lob_session_name(s, s->backend->filter(&mean, &in, &options, &s->context, &s->error),
-                             set->image, NULL));
+                             w->image_path, NULL));
     w->stats = (lob_threshold_stats){.separability = NAN, .working_bytes = mean.working_bytes};
-    compare(w->labels.data, image, w->mask, mean.data, set->offset, s->context.threads);
+    compare(w->labels.data, image, w->mask, mean.data, w->offset, s->context.threads);
     lob_filter_output_free(&mean);
     lob_session_give(s, bytes);
     return LOB_OK;
@@ -136,7 +134,6 @@ int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads)
 
 void lob_threshold_report(lob_session *s, const work *w)
 {
-    const lob_threshold_settings *const set = &w->set;
     const lob_threshold_stats *stats = &w->stats;
     const int64_t labelled = w->labelled, voxels = lob_voxels(&w->image);
     char text[LOB_THRESHOLD_MAX_CLASSES * 32] = "";
@@ -152,22 +149,22 @@ void lob_threshold_report(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)stats->working_bytes);
     if (!isnan(stats->separability))
         cJSON_AddNumberToObject(s->results, "separability", stats->separability);
-    if (lob_threshold_is_hysteretic(set)) {
+    if (lob_threshold_is_hysteretic(w)) {
         cJSON_AddNumberToObject(s->results, "pieces", (double)w->joined.count);
         cJSON_AddNumberToObject(s->results, "pieces_kept", (double)w->kept);
     }
     if (w->options.kind == LOB_THRESHOLD_OTSU || w->options.kind == LOB_THRESHOLD_PERCENTILE)
-        lob_session_note(s, "%s: %s %s", set->image,
+        lob_session_note(s, "%s: %s %s", w->image_path,
                          stats->thresholds > 1 ? "thresholds" : "threshold", text);
-    if (labelled == 0) lob_session_note(s, "%s: no voxel is labelled", set->image);
+    if (labelled == 0) lob_session_note(s, "%s: no voxel is labelled", w->image_path);
     lob_session_say(s, "thresholds: %s; labelled voxels: %lld of %lld", text, (long long)labelled,
                     (long long)voxels);
 }
 
-int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set)
+int64_t lob_threshold_voxel_bytes(const work *w)
 {
     enum { LABELS = 1, MEAN = 12 };
-    return LABELS + (lob_threshold_is_local(set) ? MEAN : 0);
+    return LABELS + (lob_threshold_is_local(w) ? MEAN : 0);
 }
 
 /* ---- in slabs: thresholds ---- */
@@ -186,7 +183,7 @@ static lob_status show_slab(lob_session *s, const lob_slab *slab, void *user)
     const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
     lob_session_compute(s, "labelling");
     const lob_status st = to->visit(to->visitor, &in);
-    return lob_session_done(s, st, to->w->set.image, NULL);
+    return lob_session_done(s, st, to->w->image_path, NULL);
 }
 
 static lob_status each_slab(void *user, lob_threshold_visit *visit, void *visitor)
@@ -202,7 +199,7 @@ static lob_status find_thresholds(lob_session *s, work *w)
     looker to = {s, w, NULL, NULL};
     const lob_threshold_parts parts = {
         .each = each_slab, .user = &to, .team = s->team, .image = &w->slabs.volume};
-    const int64_t bytes = lob_threshold_voxel_bytes(&w->set);
+    const int64_t bytes = lob_threshold_voxel_bytes(w);
     LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, bytes, 1));
     if (w->slabs.plan > 0) return LOB_OK;
     const lob_status st =
@@ -214,7 +211,7 @@ static lob_status prepare_local(lob_session *s, work *w, lob_filter_step *box,
                                 const lob_filter_options *options)
 {
     w->stats = (lob_threshold_stats){.separability = NAN};
-    LOB_TRY(find_box(s, box, &w->set, &w->slabs.volume));
+    LOB_TRY(find_box(s, box, w, &w->slabs.volume));
     w->local = (lob_slab_filter){
         &w->slabs, {.steps = box, .step_count = 1},
          options, .sent = 1
@@ -229,7 +226,7 @@ static lob_status label_locally(lob_session *s, work *w, const lob_slab *slab)
     lob_filter_output mean;
     LOB_TRY(lob_slab_filter_run(s, &w->local, slab, &mean));
     w->stats.working_bytes = w->local.working_bytes;
-    compare(w->slab_labels, &slab->image, slab->mask, mean.data, w->set.offset, s->context.threads);
+    compare(w->slab_labels, &slab->image, slab->mask, mean.data, w->offset, s->context.threads);
     lob_slab_filter_drop(s, slab, &mean);
     return LOB_OK;
 }
@@ -239,7 +236,7 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
     const uint8_t *own;
-    if (lob_threshold_is_local(&w->set)) {
+    if (lob_threshold_is_local(w)) {
         LOB_TRY(label_locally(s, w, slab));
     } else {
         lob_session_compute(s, "labelling");
@@ -268,7 +265,7 @@ static lob_status write_labels(lob_session *s, work *w)
     w->highest = classes ? w->stats.thresholds : 1;
     LOB_TRY(lob_slabs_each(s, &w->slabs, label_slab, w));
     LOB_TRY(lob_team_reduce(s->team, &w->largest, 1, LOB_TEAM_MAX, &s->error));
-    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, w->largest, w->set.labels, options));
+    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, w->largest, w->labels_path, options));
     w->writes = true;
     LOB_TRY(lob_slabs_each(s, &w->slabs, label_slab, w));
     return lob_team_reduce(s->team, &w->labelled, 1, LOB_TEAM_SUM, &s->error);
@@ -279,12 +276,12 @@ lob_status lob_threshold_by_slabs(lob_session *s, work *w)
     const lob_filter_options options = lob_filter_defaults();
     lob_filter_step box;
     LOB_TRY(lob_slabs_open(s, &w->slabs));
-    LOB_TRY(lob_session_check(s, &w->slabs.volume, LOB_U8, 1, w->set.labels));
-    LOB_TRY(lob_threshold_is_local(&w->set) ? prepare_local(s, w, &box, &options)
-                                            : find_thresholds(s, w));
+    LOB_TRY(lob_session_check(s, &w->slabs.volume, LOB_U8, 1, w->labels_path));
+    LOB_TRY(lob_threshold_is_local(w) ? prepare_local(s, w, &box, &options)
+                                      : find_thresholds(s, w));
     if (w->slabs.plan > 0) return LOB_OK;
     const int64_t voxels = lob_slabs_voxels(&w->slabs);
-    if (!(w->slab_labels = lob_session_array(s, voxels, 1, w->set.labels))) return LOB_ENOMEM;
+    if (!(w->slab_labels = lob_session_array(s, voxels, 1, w->labels_path))) return LOB_ENOMEM;
     LOB_TRY(write_labels(s, w));
     w->image = w->slabs.volume; /* for the report */
     lob_threshold_report(s, w);

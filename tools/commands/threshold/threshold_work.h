@@ -7,14 +7,11 @@
 #include <math.h>
 
 typedef struct {
-    const char *image, *labels, *mask;
+    const char *image_path, *labels_path, *mask_path;
     int frame, channel, classes, neighbours, slices, plan;
     double above, range[2], hysteresis[2], percentile, offset;
-    lob_size local;
-} lob_threshold_settings;
+    lob_size local_size;
 
-typedef struct {
-    lob_threshold_settings set; /* first */
     lob_volume image, labels;
     uint8_t *mask; /* NULL: everything may be labelled */
     lob_threshold_options options;
@@ -31,14 +28,14 @@ typedef struct {
     bool writes;              /* else only the largest is asked for */
 } lob_threshold_work;
 
-static inline bool lob_threshold_is_hysteretic(const lob_threshold_settings *set)
+static inline bool lob_threshold_is_hysteretic(const lob_threshold_work *w)
 {
-    return !isnan(set->hysteresis[0]);
+    return !isnan(w->hysteresis[0]);
 }
 
-static inline bool lob_threshold_is_local(const lob_threshold_settings *set)
+static inline bool lob_threshold_is_local(const lob_threshold_work *w)
 {
-    return isfinite(set->local.value);
+    return isfinite(w->local_size.value);
 }
 
 /* Label by --hysteresis, or by --local. */
@@ -49,7 +46,7 @@ lob_status lob_threshold_locally(lob_session *s, lob_threshold_work *w);
 int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads);
 
 /* Bytes that work takes for a voxel, beside image and mask. */
-int64_t lob_threshold_voxel_bytes(const lob_threshold_settings *set);
+int64_t lob_threshold_voxel_bytes(const lob_threshold_work *w);
 
 /* The whole command in slabs; options are chosen. */
 lob_status lob_threshold_by_slabs(lob_session *s, lob_threshold_work *w);
