@@ -1,8 +1,10 @@
 /* A folder for a test program's files, and volumes whose voxels tell where they are. */
 #include "tests/unit/io_scratch.h"
+#include "io/folder.h"
 #include "tests/unit/cmocka_test.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -27,17 +29,12 @@ int scratch_files(void)
 
 int scratch_clear(void **state)
 {
-    DIR *dir = opendir(folder);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));)
-        unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir) closedir(dir);
-    return 0;
+    return lob_remove_tree(folder) == 0 ? mkdir(folder, 0700) : -1;
 }
 
 int scratch_end(void **state)
 {
-    scratch_clear(state);
-    return rmdir(folder);
+    return lob_remove_tree(folder);
 }
 
 const char *scratch(const char *name)
