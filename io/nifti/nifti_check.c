@@ -322,7 +322,7 @@ static void find_geometry(lob_geometry *out, const lob_nifti *header, const lob_
         return;
     }
     double size[3];
-    if (!voxel_sizes(size, header))
+    if (!voxel_sizes(size, header) && !r->options->spaced)
         lob_warn(r->info, "%s: pixdim gives no usable voxel size; 1 is used where it is missing",
                  r->path);
     if (good_q) {

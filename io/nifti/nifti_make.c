@@ -161,7 +161,8 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
 static bool is_on_grid(const lob_volume *v, const lob_nifti *header)
 {
     lob_geometry described;
-    lob_nifti_geometry(&described, header, &(lob_reading){.path = ""});
+    const lob_read_options options = lob_read_defaults();
+    lob_nifti_geometry(&described, header, &(lob_reading){.path = "", .options = &options});
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
             if (described.affine[r][c] != v->geometry.affine[r][c]) return false;

@@ -37,6 +37,11 @@ def test_convert_states_a_grid(stack):
     assert np.allclose(again.header.get_zooms(), (1, 2, 3)) and np.allclose(again.affine[:3, 3], (10, -20, 30.5))
     assert np.array_equal(np.asarray(again.dataobj), np.asarray(image.dataobj))
     assert_one_line(lobule("convert", "stack.tif", "o.nii", "--spacing", "1,0,1", cwd=stack), 64, "--spacing")
+    for field in ("qform_code", "sform_code", "pixdim"):
+        again.header[field] = 0
+    (stack / "bare.nii").write_bytes(again.header.binaryblock + bytes(4) + np.asarray(again.dataobj).tobytes("F"))
+    assert "no usable voxel size" in good("convert", "bare.nii", "o.nii", cwd=stack).stderr
+    assert good("convert", "bare.nii", "spaced.nii", "--spacing", "1,2,3", cwd=stack).stderr == ""
 
 
 def test_stats_states_a_grid(stack):

@@ -194,6 +194,11 @@ def test_imaris_that_contradicts_itself(tmp_path):
         del file["DataSet/ResolutionLevel 0/TimePoint 1/Channel 1/Data"]
         file["DataSet/ResolutionLevel 0/TimePoint 1/Channel 1/Data"] = np.zeros((8, 8, 8), "u2")
     assert_one_line(lobule("convert", path, tmp_path / "no.nii"), 65, "differ in type or shape")
+    imaris(path)
+    with h5py.File(path, "r+") as file:
+        del file["DataSetInfo/Image"].attrs["ExtMax2"]
+    assert "ExtMin and ExtMax are not usable" in ours(path, tmp_path)[2]
+    assert ours(path, tmp_path, "--spacing", "1,1,2")[2] == ""
 
 
 # ---- BigDataViewer ----
@@ -380,6 +385,7 @@ def test_nexus_with_odd_axes(tmp_path):
     with h5py.File(tmp_path / "scan.nxs", "r+") as file:
         file["entry/scan/x"][...] = np.arange(11.0) ** 2
     assert "1 mm for those" in ours(tmp_path / "scan.nxs", tmp_path)[2]
+    assert ours(tmp_path / "scan.nxs", tmp_path, "--spacing", "1,1,2")[2] == ""
 
 
 UNITS = {"um": 1e-3, "µm": 1e-3, "μm": 1e-3, "micron": 1e-3, "microns": 1e-3, "Micrometres": 1e-3, "nm": 1e-6, "nanometer": 1e-6,

@@ -33,10 +33,12 @@ static bool take_qform(double affine[3][4], const lob_nifti *header)
 {
     lob_nifti alone = *header;
     lob_file_info info = {.format = NULL};
+    const lob_read_options options = lob_read_defaults();
+    const lob_reading reading = {.path = "", .options = &options, .info = &info};
     lob_geometry geometry;
     lob_nifti_put_int(alone.bytes, LOB_NIFTI_sform_code, 0, 0);
     lob_nifti_put_int(alone.bytes, LOB_NIFTI_xyzt_units, 0, 0);
-    lob_nifti_geometry(&geometry, &alone, &(lob_reading){.path = "", .info = &info});
+    lob_nifti_geometry(&geometry, &alone, &reading);
     memcpy(affine, geometry.affine, sizeof geometry.affine);
     return info.warnings == 0;
 }
