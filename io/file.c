@@ -246,8 +246,8 @@ lob_status lob_output_fits(const lob_output *out, int64_t bytes, lob_error *erro
     char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
     if (free == 0 || (bytes >= 0 && bytes <= free)) return LOB_OK;
     lob_bytes_texts(need, bytes < 0 ? INT64_MAX : bytes, have, free);
-    return lob_fail_file(error, LOB_EIO, out->path, "needs %s on the disk, and %s are free", need,
-                         have);
+    return lob_fail_file(error, LOB_EIO, out->path, "needs %s on the disk, more than the %s free",
+                         need, have);
 }
 
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error)

@@ -35,7 +35,7 @@ lob_status lob_memory_allows(int64_t bytes, const lob_reading *r)
     lob_bytes_texts(need, bytes, have, limit);
     return lob_fail_file_hint(
         r->error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY, r->path,
-        "needs %s of memory, and %s are %s", need, have, asked ? "allowed" : "free");
+        "needs %s of memory, more than the %s %s", need, have, asked ? "allowed" : "free");
 }
 
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,

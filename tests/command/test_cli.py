@@ -125,8 +125,9 @@ def test_info_counts_extensions_alone(folder):
 
 
 MEMORY = [
-    ("an image", ["distance", "image.nii", "-o", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "1.0 KiB are allowed"]),
-    ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "626 bytes are allowed"]),
+    ("a byte", ["distance", "image.nii", "-o", "o.nii"], "1", ["needs 9.4 KiB of memory, more than the 1 byte allowed"]),
+    ("an image", ["distance", "image.nii", "-o", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "more than the 1.0 KiB allowed"]),
+    ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "626 bytes allowed"]),
     ("labels after both", list(GROW), "16KiB", ["labels.nii.gz: needs 4.7 KiB"]),
     ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut's tiles need", "is 64.0 KiB,"]),
     ("another type", ["distance", "image.nii", "-o", "o.nii"], "20KiB", ["image.nii: needs 18.8 KiB"]),
@@ -143,7 +144,7 @@ def test_memory_limit(folder, what, arguments, limit, parts):
 
 def test_memory_that_is_almost_enough_looks_less(folder):
     """9614 bytes are needed, for 23 x 19 x 11 voxels of int16."""
-    for limit, parts in ((9613, ["needs 9.389 KiB", "9.388 KiB are allowed"]), (9500, ["needs 9.4 KiB", "9.3 KiB are"])):
+    for limit, parts in ((9613, ["needs 9.389 KiB", "9.388 KiB allowed"]), (9500, ["needs 9.4 KiB", "9.3 KiB allowed"])):
         assert_one_line(lobule("distance", "image.nii", "-o", "o.nii", "--max-memory", limit, cwd=folder), 75, *parts)
     done = lobule("distance", "image.nii", "-o", "o.nii", "--max-memory", 4807 + 19227, cwd=folder)
     assert_one_line(done, 75, "needs 18.777 KiB of memory, and --max-memory leaves 18.776 KiB")
