@@ -106,19 +106,21 @@ lob_status lob_recipe_read(lob_recipe *out, const char *path, lob_error *error)
 
 /* ---- all of them ---- */
 
-/* Name and summary, then how it is called; stem: its path without the suffix. */
-static void print_recipe(FILE *to, const char *stem)
+/* Name and summary, then how it is called; stem: its path without the suffix. Returns LOB_OK, also
+ * of one that cannot be used, or LOB_ENOMEM. */
+static lob_status print_recipe(FILE *to, const char *stem)
 {
     lob_recipe recipe;
     lob_error error = {.text = ""};
     const char *const name = lob_name_in_path(stem);
     char *const path = lob_printed("%s%s", stem, suffix);
-    const bool is_read = path && lob_recipe_read(&recipe, path, &error) == LOB_OK;
+    const lob_status st = path ? lob_recipe_read(&recipe, path, &error) : LOB_ENOMEM;
     free(path);
-    if (!is_read) {
+    if (st == LOB_ENOMEM) return st;
+    if (st != LOB_OK) {
         char line[LOB_ERROR_LINE];
         fprintf(to, "%s: cannot be used: %s\n", name, lob_error_line(line, sizeof line, &error));
-        return;
+        return LOB_OK;
     }
     fprintf(to, "%s: %s\n    lobule run %s", name, recipe.summary, name);
     for (int i = 0; i < recipe.value_count; i++) {
@@ -130,6 +132,7 @@ static void print_recipe(FILE *to, const char *stem)
     }
     fputc('\n', to);
     lob_recipe_free(&recipe);
+    return LOB_OK;
 }
 
 static int by_name(const void *a, const void *b)
@@ -166,7 +169,8 @@ lob_status lob_recipe_list(FILE *to, lob_error *error)
     all.no_memory = folders.no_memory;
     for (size_t i = 0; i < folders.count; i++) find_recipes(&all, folders.paths[i]);
     if (all.count > 0) qsort(all.paths, all.count, sizeof *all.paths, by_name);
-    for (size_t i = 0; i < all.count && !all.no_memory; i++) print_recipe(to, all.paths[i]);
+    for (size_t i = 0; i < all.count && !all.no_memory; i++)
+        all.no_memory = print_recipe(to, all.paths[i]) != LOB_OK;
     const bool memory = !all.no_memory;
     lob_found_free(&all);
     lob_found_free(&folders);
