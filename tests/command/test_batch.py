@@ -148,6 +148,7 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
     (tmp_path / "scans.csv").write_text('image,out\r\na $b.nii.gz,"o,u.nii"\r\n')
     assert batch(tmp_path, "scans.csv", "--log", "csv", "--", "convert", "{image}", "{out}").returncode == 0
     assert (tmp_path / "o,u.nii").exists()
+    assert (tmp_path / "csv/recipe.txt").read_text() == "convert {image} {out}\n"
     for name, text in (
         ("plain.csv", "image,out\na $b.nii.gz,new\\no.nii\n"),
         ("tabs.csv", "image\tout\tscan\na $b.nii.gz\tnew\\\\no.nii\ta,b\n"),
@@ -165,6 +166,7 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
         assert_one_line(batch(tmp_path, "bad.csv", "--log", "bad", "--", "convert", "{image}", "{out}"), code, told)
     odd = batch(tmp_path, "scans.tsv", "--log", "odd", "--", "convert", 'a $b.nii.gz', 'q"$`\\.nii')
     assert odd.returncode == 0, odd.stderr
+    assert (tmp_path / "odd/recipe.txt").read_text() == 'convert "a \\$b.nii.gz" "q\\"\\$\\`\\\\.nii"\n'
     assert (tmp_path / 'q"$`\\.nii').exists()
 
 

@@ -52,22 +52,26 @@ static char *usual_folder(const lob_batch *b)
     return lob_printed("%.*s.batch", n, from);
 }
 
-/* What stands behind "--" is a recipe of one line, whose file is made with the log: its words in
- * double quotes, where {name} is a placeholder. */
+/* What stands behind "--" is a recipe of one line, whose file is made with the log: words that need
+ * quotes in double ones, where {name} is a placeholder. */
 static lob_status read_recipe(lob_batch *b)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "{}@%+-_=:,./";
     lob_session *const s = b->session;
     lob_text *const text = &b->recipe_text;
     lob_input file = {NULL};
     if (s->line) {
         b->recipe_path = lob_path_in(b->folder, LOB_BATCH_RECIPE_FILE);
         for (int i = 0; i < s->line_count; i++) {
-            lob_text_add(text, i ? " \"" : "", i ? 2 : 0);
-            for (const char *c = s->line[i]; *c; c++) {
-                if (i && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
+            const char *const word = s->line[i];
+            const bool quoted = i && (!word[0] || word[strspn(word, plain)]);
+            lob_text_print(text, "%s%s", i ? " " : "", quoted ? "\"" : "");
+            for (const char *c = word; *c; c++) {
+                if (quoted && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
                 lob_text_add(text, c, 1);
             }
-            lob_text_add(text, "\"", i ? 1 : 0);
+            lob_text_add(text, "\"", quoted);
         }
         lob_text_add(text, "\n", 1);
     } else {
