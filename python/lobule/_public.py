@@ -90,11 +90,9 @@ _is_label = _without_error(lambda value: int(value) == value and abs(int(value))
 
 
 def _all(value: Any, fit: Check, count: int | None = None) -> bool:
-    """Several, or so many, that fit; what can be gone through once only is not looked at."""
-    if not np.iterable(value) or isinstance(value, Iterator):
-        return isinstance(value, Iterator)
-    each = list(value)
-    return count in (None, len(each)) and all(map(fit, each))
+    """Several, or so many, that fit."""
+    each = list(value) if np.iterable(value) else None
+    return each is not None and count in (None, len(each)) and all(map(fit, each))
 
 
 def _are_labels(value: Any) -> bool:
@@ -142,11 +140,10 @@ def chained(
     """The steps of a call in their order."""
     known, hints = steps_of(typed), _hints(typed)
     chain = [*steps, *((name, value) for name, value in named.items() if name in known)]
-    for name, value in chain:
-        if name in known:
-            _look(name, value, hints[name])
-        else:
+    for name, _ in chain:
+        if name not in known:
             raise TypeError(f"{name!r} is no {what}; there are {', '.join(known)}{did_you_mean(name, known)}")
+    chain = [(name, _looked_at(name, value, hints[name])) for name, value in chain]
     if not chain:
         raise InputError(f"no step is given; say what to do, as {example}")
     return chain
@@ -163,10 +160,14 @@ def _hints(typed: Any) -> dict[str, str]:
     return {name: getattr(hint, "__forward_arg__", "") for name, hint in typed.__annotations__.items()}
 
 
-def _look(name: str, value: Any, hint: str) -> None:
-    """Refuse an argument that is not what its type says."""
-    if value is not None and hint in TYPES and not TYPES[hint][0](value):
-        raise TypeError(f"{name} is {shown(value)}; it is {TYPES[hint][1]}")
+def _looked_at(name: str, value: Any, hint: str) -> Any:
+    """An argument that is what its type says; what can be gone through once only as a list."""
+    if value is None or hint not in TYPES:
+        return value
+    kept = list(value) if isinstance(value, Iterator) else value
+    if not TYPES[hint][0](kept):
+        raise TypeError(f"{name} is {shown(kept)}; it is {TYPES[hint][1]}")
+    return kept
 
 
 def _further(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, str]:
@@ -195,10 +196,10 @@ def public(function: F) -> F:
             if name not in known:
                 nearest = did_you_mean(name, known) or "; help() of it lists them"
                 raise TypeError(f"{called}() takes no argument {name!r}{nearest}")
-        for name, value in [*zip(order, arguments), *named.items()]:
-            _look(name, value, typed.get(name, ""))
+        named = {name: _looked_at(name, value, typed.get(name, "")) for name, value in named.items()}
+        first = [_looked_at(name, value, typed.get(name, "")) for name, value in zip(order, arguments)]
         try:
-            return function(*arguments, **named)
+            return function(*first, *arguments[len(first) :], **named)
         except InputError as problem:
             for name, value in named.items():
                 if isinstance(value, str) and str(problem).startswith(repr(value)):  # of a size, for one
