@@ -27,14 +27,6 @@ static lob_status refuse(const reader *r, const char *field, const char *what)
 
 /* ---- text ---- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 /*
  * A copy in which bytes stand for themselves that a report writes as \udcHH, the low half of a pair
  * whose high half is missing. cJSON takes any bytes in a text, but refuses such a half.
@@ -44,27 +36,19 @@ static char *with_bytes(const char *from, size_t size, size_t *length)
     char *const text = malloc(size + 1), *to = text;
     bool after_high = false; /* what comes next belongs to a pair */
     for (size_t i = 0; text && i < size;) {
-        const size_t left = size - i;
-        if (from[i] != '\\' || left < 2) {
-            after_high = false;
-            *to++ = from[i++];
-            continue;
+        size_t n = from[i] == '\\' && i + 1 < size ? 2 : 1; /* a backslash and what belongs to it */
+        unsigned long code = 0;
+        if (n == 2 && from[i + 1] == 'u' && size - i >= 6) {
+            code = strtoul((char[]){from[i + 2], from[i + 3], from[i + 4], from[i + 5], '\0'}, NULL,
+                           16);
+            n = 6;
         }
-        const bool escape = left >= 6 && from[i + 1] == 'u';
-        const bool surrogate = escape && (from[i + 2] == 'd' || from[i + 2] == 'D');
-        const int kind = surrogate ? hex_digit(from[i + 3]) : -1;
-        const int high = escape ? hex_digit(from[i + 4]) : -1;
-        const int low = escape ? hex_digit(from[i + 5]) : -1;
-        const bool is_byte = kind == 12 && high >= 8 && low >= 0 && !after_high;
-        after_high = kind >= 8 && kind <= 11;
-        if (is_byte) {
-            *to++ = (char)(16 * high + low);
-            i += 6;
-            continue;
-        }
-        const size_t n = escape ? 6 : 2; /* a backslash and what belongs to it */
-        memcpy(to, from + i, n);
-        to += n;
+        const bool is_byte = code >= 0xdc80 && code <= 0xdcff && !after_high;
+        after_high = code >= 0xd800 && code <= 0xdbff;
+        if (is_byte)
+            *to++ = (char)code;
+        else
+            to = (char *)memcpy(to, from + i, n) + n;
         i += n;
     }
     if (text) *length = (size_t)(to - text);
