@@ -1,5 +1,5 @@
 /* The steps of lobule filter: one row for each option. */
-#include "tools/commands/filter_work.h"
+#include "tools/commands/filter_steps.h"
 
 #include <float.h>
 #include <math.h>
