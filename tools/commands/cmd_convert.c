@@ -132,8 +132,7 @@ static void report_change(lob_session *s, const type_change *c)
 /* ---- the volume ---- */
 
 typedef struct {
-    const char *in, *out, *like, *names_in, *names_out;
-    int frame, channel, plan;
+    const char *out, *like, *names_in, *names_out;
     lob_stated_grid stated;
     int type; /* a lob_type, or -1 */
     bool labels, lossy, strip_extensions;
@@ -170,7 +169,7 @@ static lob_status change_type(lob_session *s, work *w)
 /* Check that the volume holds labels and give it the type that labels are written in. */
 static lob_status as_labels(lob_session *s, work *w)
 {
-    LOB_TRY(lob_labels_dense(&w->volume, &w->labelled, w->in, &s->error));
+    LOB_TRY(lob_labels_dense(&w->volume, &w->labelled, w->slabs.path, &s->error));
     LOB_TRY(lob_labels_restore(&w->volume, &w->labelled));
     cJSON_AddNumberToObject(s->results, "labels", w->labelled.count);
     return LOB_OK;
@@ -188,16 +187,16 @@ static lob_status check(lob_session *s, void *user)
     const bool labels = is_of_labels(s, w);
     const lob_rule rules[] = {
         {refers && !w->like,
-         "a DICOM SEG refers to the images of a scan; name their folder with --like"                                           },
-        {w->type >= 0 && refers,                                 "a DICOM SEG holds labels as bits; leave --type out"          },
+         "a DICOM SEG refers to the images of a scan; name their folder with --like"                                                 },
+        {w->type >= 0 && refers,                                       "a DICOM SEG holds labels as bits; leave --type out"          },
         {w->like && !labels,
-         "--like brings labels onto a scan's grid; add --labels, or use lobule resample"                                       },
-        {w->labels && w->type >= 0,                              "--labels chooses the type of labels itself; leave --type out"},
-        {w->lossy && w->type < 0,                                "--lossy is about --type, which is not given"                 },
-        {labels && (lob_team_size(s->ranks) > 1 || w->plan > 0),
-         "labels are looked at as a whole: start one task"                                                                     },
+         "--like brings labels onto a scan's grid; add --labels, or use lobule resample"                                             },
+        {w->labels && w->type >= 0,                                    "--labels chooses the type of labels itself; leave --type out"},
+        {w->lossy && w->type < 0,                                      "--lossy is about --type, which is not given"                 },
+        {labels && (lob_team_size(s->ranks) > 1 || w->slabs.plan > 0),
+         "labels are looked at as a whole: start one task"                                                                           },
         {!labels && (w->names_in || w->names_out),
-         "--label-table and --write-label-table are about labels; add --labels"                                                },
+         "--label-table and --write-label-table are about labels; add --labels"                                                      },
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_label_table_check(s, w->names_in));
@@ -242,7 +241,7 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
     LOB_TRY(lob_session_check_volume(s, &made, w->out));
     const int64_t bytes = change ? (int64_t)each : 0;
     LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, bytes, (int64_t)each));
-    if (w->plan > 0) return LOB_OK;
+    if (w->slabs.plan > 0) return LOB_OK;
     if (change && !(w->data = lob_session_array(s, lob_slabs_voxels(&w->slabs), each, w->out)))
         return LOB_ENOMEM;
     LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, w->out, options));
@@ -262,13 +261,11 @@ static lob_status convert(lob_session *s, void *user)
     work *const w = user;
     lob_volume *const volume = &w->volume;
     const bool labels = is_of_labels(s, w);
-    w->slabs =
-        (lob_slabs){.path = w->in, .frame = w->frame, .channel = w->channel, .plan = w->plan};
     enum { CHANGED = 8 };
     s->spaced = !isnan(w->stated.spacing[0]);
-    w->change = (type_change){w->in, (lob_type)w->type, .lossy = w->lossy};
+    w->change = (type_change){w->slabs.path, (lob_type)w->type, .lossy = w->lossy};
     /* labels are of one frame; of anything else all of them go along */
-    const int64_t frame = w->frame < 0 && !labels ? LOB_FRAME_ALL : w->frame;
+    const int64_t frame = w->slabs.frame < 0 && !labels ? LOB_FRAME_ALL : w->slabs.frame;
     lob_write_options options = lob_write_defaults();
     options.labels = labels;
     options.like = w->like;
@@ -277,11 +274,11 @@ static lob_status convert(lob_session *s, void *user)
     if (!labels && lob_slabs_serve(s, &w->slabs, w->type < 0 ? 0 : CHANGED))
         return lob_slabs_close(s, &w->slabs, convert_slabs(s, w, options));
     if (w->like) LOB_TRY(lob_session_read_header(s, &w->scan, w->like, NULL));
-    LOB_TRY(lob_session_read(s, volume, w->in, frame));
+    LOB_TRY(lob_session_read(s, volume, w->slabs.path, frame));
     lob_grid_state(volume, &w->stated);
-    if (w->like) LOB_TRY(lob_grid_match(s, volume, w->in, &w->scan, w->like, true));
+    if (w->like) LOB_TRY(lob_grid_match(s, volume, w->slabs.path, &w->scan, w->like, true));
     LOB_TRY(lob_label_table_take(s, volume, w->names_in));
-    LOB_TRY(lob_grid_channel(s, volume, w->channel, w->in));
+    LOB_TRY(lob_grid_channel(s, volume, w->slabs.channel, w->slabs.path));
     LOB_TRY(check_made(s, w));
 
     lob_session_compute(s, "converting");
@@ -310,17 +307,21 @@ static const char type_names[] = LOB_TYPE_LIST(NAME);
 static void options(lob_rows *to, void *user)
 {
     work *const w = user;
-    *w = (work){.frame = -1, .channel = -1, .type = -1, .level = -1, .stated = LOB_NOT_STATED};
+    *w = (work){
+        .slabs = {.frame = -1, .channel = -1},
+          .type = -1, .level = -1, .stated = LOB_NOT_STATED
+    };
     const lob_option rows[] = {
-        OPERAND_INPUT("IN", &w->in, LOB_FILE_IMAGE,
+        OPERAND_INPUT("IN", &w->slabs.path, LOB_FILE_IMAGE,
                       "volume to read, FILE.h5:/dataset or STORE.zarr/array", .required = true),
         OPERAND_OUTPUT("OUT", &w->out, LOB_FILE_IMAGE,
                        "volume to write; its suffix chooses the format", .required = true),
         OPT_INPUT("like", &w->like, LOB_FILE_IMAGE,
                   "the scan that labels are of, onto whose grid they are brought where they cover "
                   "a part of it; a DICOM SEG refers to its images: name their folder"),
-        OPT_INT("frame", &w->frame, "N", 0, INT32_MAX, "time frame to take, from 0; left out: all"),
-        OPT_INT("channel", &w->channel, "N", 0, INT32_MAX,
+        OPT_INT("frame", &w->slabs.frame, "N", 0, INT32_MAX,
+                "time frame to take, from 0; left out: all"),
+        OPT_INT("channel", &w->slabs.channel, "N", 0, INT32_MAX,
                 "channel to take, from 0; left out: all"),
         OPT_SPACING(&w->stated.spacing),
         OPT_ORIGIN(&w->stated.origin),
@@ -336,7 +337,7 @@ static void options(lob_rows *to, void *user)
         OPT_OUTPUT("write-label-table", &w->names_out, LOB_FILE_OTHER,
                    "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &w->strip_extensions, "leave header extensions out"),
-        OPT_PLAN(&w->plan),
+        OPT_PLAN(&w->slabs.plan),
         OPT_INT("level", &w->level, "N", 1, 9,
                 "how hard gzip works; left out: 6 for labels, or runs alone where these say nearly "
                 "all, and for what repeats, else 1; in HDF5 1"),

@@ -8,8 +8,8 @@
 #include <string.h>
 
 typedef struct {
-    const char *labels_path, *distance_path, *feature_path;
-    int frame, label, slices, to, plan;
+    const char *distance_path, *feature_path;
+    int label, slices, to;
     bool is_signed, voxels;
     lob_size max; /* infinite: no limit */
 
@@ -24,7 +24,7 @@ static lob_status check(lob_session *s, void *user)
 {
     const work *const w = user;
     const bool limited = isfinite(w->max.value);
-    const bool many = lob_team_size(s->ranks) > 1 || w->plan > 0;
+    const bool many = lob_team_size(s->ranks) > 1 || w->slabs.plan > 0;
     const lob_rule rules[] = {
         {w->to == TO_OTHER && w->is_signed,      "--to other has no inside: leave --signed out"},
         {w->to == TO_OTHER && w->feature_path,
@@ -43,12 +43,12 @@ static lob_status find_label(lob_session *s, const work *w, uint32_t *only)
 {
     *only = 0;
     if (w->labelled.count == 0)
-        return lob_fail_file(&s->error, LOB_EDATA, w->labels_path,
+        return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path,
                              "no voxel is labelled, so there is nothing to measure a distance to");
     if (w->label < 0) return LOB_OK;
     *only = (uint32_t)lob_label_set_find(&w->labelled, w->label);
     if (*only == 0)
-        return lob_fail_file(&s->error, LOB_EDATA, w->labels_path, "no voxel has label %d",
+        return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path, "no voxel has label %d",
                              w->label);
     return LOB_OK;
 }
@@ -56,7 +56,7 @@ static lob_status find_label(lob_session *s, const work *w, uint32_t *only)
 /* Can they be measured, and the outputs hold what comes of them? */
 static lob_status check_labels(lob_session *s, const work *w, const lob_volume *labels)
 {
-    LOB_TRY(lob_grid_one_channel(s, labels, w->labels_path));
+    LOB_TRY(lob_grid_one_channel(s, labels, w->slabs.path));
     LOB_TRY(lob_session_check(s, labels, LOB_F32, 1, w->distance_path));
     return lob_session_check(s, labels, LOB_I32, 1, w->feature_path);
 }
@@ -87,16 +87,16 @@ static lob_status measure(lob_session *s, work *w)
     lob_distance_input in = input_of(w, &w->labels);
     const lob_distance_options options = options_of(w);
     LOB_TRY(find_label(s, w, &in.only));
-    LOB_TRY(lob_grid_make(s, &w->distance, &w->labels, LOB_F32, 1, w->labels_path));
+    LOB_TRY(lob_grid_make(s, &w->distance, &w->labels, LOB_F32, 1, w->slabs.path));
     if (w->feature_path)
-        LOB_TRY(lob_grid_make(s, &w->feature, &w->labels, w->labels.type, 1, w->labels_path));
+        LOB_TRY(lob_grid_make(s, &w->feature, &w->labels, w->labels.type, 1, w->slabs.path));
     const lob_distance_output out = {w->distance.data, w->feature.data};
     lob_session_compute(s, "measuring");
     const int64_t nz = w->slabs.volume.dims.nz;
     const lob_status st =
         s->team ? lob_distance_slabs(&out, &in, &options, nz, s->team, &s->context, &s->error)
                 : s->backend->distance(&out, &in, &options, &s->context, &s->error);
-    return lob_session_done(s, st, w->labels_path, NULL);
+    return lob_session_done(s, st, w->slabs.path, NULL);
 }
 
 /* Farther voxels get the limit. Returns the largest distance, inside or outside, and counts voxels
@@ -150,8 +150,8 @@ static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     lob_slabs *const slabs = &w->slabs;
     const lob_volume *const image = &slab->image;
-    LOB_TRY(lob_slab_copy(s, &w->labels, &slabs->volume, image->data, image->dims, w->labels_path));
-    LOB_TRY(lob_slab_labels(s, &w->labels, &w->labelled, w->labels_path));
+    LOB_TRY(lob_slab_copy(s, &w->labels, &slabs->volume, image->data, image->dims, w->slabs.path));
+    LOB_TRY(lob_slab_labels(s, &w->labels, &w->labelled, w->slabs.path));
     const int64_t before = lob_slabs_sent(s);
     LOB_TRY(measure(s, w));
     LOB_TRY(lob_slabs_report_sent(s, before));
@@ -182,17 +182,17 @@ static lob_status by_slabs(lob_session *s, work *w)
         runs * 2 * DISTANCE + (w->feature_path ? 2 * label : 0) + (other ? label : 0);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, voxel_bytes(w, label),
                           DISTANCE + (w->feature_path ? label : 0)));
-    return w->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, measure_slab, w);
+    return w->slabs.plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, measure_slab, w);
 }
 
 /* ---- the command ---- */
 
 static lob_status in_memory(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->labels, w->labels_path, w->frame));
+    LOB_TRY(lob_session_read(s, &w->labels, w->slabs.path, w->slabs.frame));
     LOB_TRY(check_labels(s, w, &w->labels));
     const double start_s = lob_clock_s();
-    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->labels_path));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->slabs.path));
     lob_session_stage(s, "prepare", start_s);
     LOB_TRY(lob_session_device(s));
     LOB_TRY(measure(s, w));
@@ -205,17 +205,10 @@ static lob_status distance(lob_session *s, void *user)
 {
     work *const w = user;
     lob_volume labels;
-    if (s->ranks || w->plan > 0) {
-        w->slabs = (lob_slabs){.path = w->labels_path,
-                               .frame = w->frame,
-                               .channel = -1,
-                               .plan = w->plan,
-                               .at_once = true};
-        return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
-    }
+    if (s->ranks || w->slabs.plan > 0) return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     const lob_status st = in_memory(s, w);
-    if (st == LOB_ENOMEM && lob_session_peek(s, &labels, w->labels_path))
-        lob_slabs_suggest(s, w->labels_path, 0,
+    if (st == LOB_ENOMEM && lob_session_peek(s, &labels, w->slabs.path))
+        lob_slabs_suggest(s, w->slabs.path, 0,
                           voxel_bytes(w, (int64_t)lob_type_of(labels.type)->bytes));
     return st;
 }
@@ -230,9 +223,14 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     work *const w = user;
-    *w = (work){.frame = -1, .label = -1, .slices = -1, .max = {.value = INFINITY}};
+    *w = (work){
+        .slabs = {.frame = -1,      .channel = -1, .at_once = true},
+        .label = -1,
+        .slices = -1,
+        .max = {.value = INFINITY}
+    };
     const lob_option rows[] = {
-        OPERAND_LABELS(&w->labels_path, "labels or a mask: what is not 0 is labelled"),
+        OPERAND_LABELS(&w->slabs.path, "labels or a mask: what is not 0 is labelled"),
         OPT_IMAGE_OUTPUT(&w->distance_path, "float32 distances to write"),
         OPT_OUTPUT("feature", &w->feature_path, LOB_FILE_LABELS,
                    "also write the label of the labelled voxel that is nearest, of equally near "
@@ -251,8 +249,8 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("voxels", &w->voxels, "distances in voxels; left out: mm"),
         OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "measure inside each slice alone; x, y, z are voxel axes"),
-        OPT_FRAME(&w->frame, "labels"),
-        OPT_PLAN(&w->plan),
+        OPT_FRAME(&w->slabs.frame, "labels"),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

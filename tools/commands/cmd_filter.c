@@ -7,11 +7,13 @@
 #include <string.h>
 
 typedef struct {
-    const char *image_path, *out_path, *mask_path, *edge;
-    int frame, channel, slices, plan;
+    const char *out_path, *edge;
+    int slices;
     lob_steps steps_given;
     lob_filter_options options;
+    lob_slabs slabs; /* files, and frame and channel, of a volume in one piece too */
 
+    lob_slab_filter filter; /* of slabs */
     lob_volume image, out;
     uint8_t *mask;
     lob_typed_step typed[LOB_STEPS];
@@ -26,8 +28,6 @@ typedef struct {
     int out_channels;
     int64_t out_bytes; /* of all of it */
 
-    lob_slabs slabs; /* of a volume that is taken so, with its */
-    lob_slab_filter filter;
 } work;
 
 /* ---- frames ---- */
@@ -83,7 +83,7 @@ static lob_status fit(lob_session *s, work *w, const lob_volume *image)
         .image = image, .steps = w->steps, .step_count = w->steps_given.count};
     const lob_status st =
         lob_filter_result(&w->type, &w->out_channels, &in, &w->options, &s->error);
-    return lob_session_name(s, st, w->image_path, NULL);
+    return lob_session_name(s, st, w->slabs.path, NULL);
 }
 
 /* Report what was done with a frame: in the list of frames, where there are several. */
@@ -113,7 +113,7 @@ static lob_status filter_frames(lob_session *s, work *w)
         const lob_volume image = frame_of(w, f);
         const lob_filter_input in = {&image, w->mask, w->steps, w->steps_given.count};
         const lob_status st = s->backend->filter(&w->one, &in, &w->options, &s->context, &s->error);
-        LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
+        LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
         report(s, w, frames);
         keep_frame(w, f);
         lob_filter_output_free(&w->one);
@@ -134,7 +134,7 @@ static lob_status compute(lob_session *s, work *w)
     else if (!(w->data = lob_session_array(s, w->out_bytes, 1, w->out_path)) ||
              lob_session_take(s, one, w->out_path) != LOB_OK)
         return LOB_ENOMEM;
-    if (apart && !(w->together = lob_session_array(s, in_bytes, 1, w->image_path)))
+    if (apart && !(w->together = lob_session_array(s, in_bytes, 1, w->slabs.path)))
         return LOB_ENOMEM;
     lob_session_compute(s, "filtering");
     LOB_TRY(filter_frames(s, w));
@@ -187,7 +187,7 @@ static lob_status filter_slabs(lob_session *s, work *w)
         (int64_t)lob_type_of(w->type)->bytes
     };
     LOB_TRY(lob_slab_filter_begin(s, &w->filter, 0));
-    if (w->plan > 0) return LOB_OK;
+    if (w->slabs.plan > 0) return LOB_OK;
     const lob_volume made = lob_grid_header(image, w->type);
     LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, w->out_path, lob_write_defaults()));
     LOB_TRY(lob_slabs_each(s, &w->slabs, filter_slab, w));
@@ -205,11 +205,11 @@ static lob_status filter_slabs(lob_session *s, work *w)
 
 static lob_status prepare(lob_session *s, work *w)
 {
-    const int64_t frame = w->frame < 0 ? LOB_FRAME_ALL : w->frame;
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, frame));
+    const int64_t frame = w->slabs.frame < 0 ? LOB_FRAME_ALL : w->slabs.frame;
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, frame));
     LOB_TRY(lob_session_device(s));
     w->frames = lob_frames_held(&w->image);
-    LOB_TRY(lob_grid_channel(s, &w->image, w->channel, w->image_path));
+    LOB_TRY(lob_grid_channel(s, &w->image, w->slabs.channel, w->slabs.path));
     w->channels = w->image.channels / (int)w->frames;
     lob_volume first = w->image;
     first.channels = w->channels;
@@ -222,7 +222,7 @@ static lob_status prepare(lob_session *s, work *w)
                        .frames = w->frames,
                        .frame = w->frames > 1 ? LOB_FRAME_ALL : 0};
     LOB_TRY(lob_session_check_volume(s, &made, w->out_path));
-    return lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path);
+    return lob_grid_mask(s, &w->mask, w->slabs.mask, &w->image, w->slabs.path);
 }
 
 static lob_status write_result(lob_session *s, work *w)
@@ -249,11 +249,6 @@ static lob_status check(lob_session *s, void *user)
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
-    w->slabs = (lob_slabs){.path = w->image_path,
-                           .mask = w->mask_path,
-                           .frame = w->frame,
-                           .channel = w->channel,
-                           .plan = w->plan};
     if (goes_in_slabs(s, w)) return lob_slabs_close(s, &w->slabs, filter_slabs(s, w));
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
@@ -273,13 +268,14 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     work *const w = user;
-    *w = (work){.frame = -1,
-                .channel = -1,
-                .slices = -1,
-                .edge = "renormalise",
-                .options = lob_filter_defaults()};
+    *w = (work){
+        .slabs = {.frame = -1, .channel = -1},
+        .slices = -1,
+        .edge = "renormalise",
+        .options = lob_filter_defaults()
+    };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&w->image_path, "image to filter"),
+        OPERAND_IMAGE(&w->slabs.path, "image to filter"),
         OPT_IMAGE_OUTPUT(&w->out_path, "filtered image to write"),
         OPT_STEP("median", &w->steps_given, "R",
                  "median of the voxels up to R away along each axis, 2R + 1 in all; one radius, or "
@@ -311,17 +307,17 @@ static void options(lob_rows *to, void *user)
                  "what lies beyond the borders: renormalise (nothing, the mean is of what is "
                  "there), nearest, reflect, mirror, wrap, as scipy.ndimage has them, or "
                  "constant=V; an axis of one voxel is left out"),
-        OPT_MASK(&w->mask_path,
+        OPT_MASK(&w->slabs.mask,
                  "voxels where this volume is 0 count in no neighbourhood and stay as they are"),
         OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "filter every slice as an image of its own; x, y, z are voxel axes"),
         OPT_FLAG("exact", &w->options.exact,
                  "compute large Gaussians with their own weights, which takes longer"),
-        OPT_INT("frame", &w->frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &w->slabs.frame, "N", 0, INT32_MAX,
                 "filter this time frame alone, from 0; left out: all, each by itself"),
-        OPT_INT("channel", &w->channel, "N", 0, INT32_MAX,
+        OPT_INT("channel", &w->slabs.channel, "N", 0, INT32_MAX,
                 "filter this channel alone, from 0; left out: all"),
-        OPT_PLAN(&w->plan),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

@@ -11,8 +11,8 @@
 
 typedef struct {
     const char *image_path, *labels_path, *table, *mask_path, *name;
-    int frame, channel, neighbours, slices;
-    double above, height;
+    int frame, channel, slices;
+    lob_maxima_options options;
     lob_size apart;
 
     lob_volume image, labels;
@@ -30,7 +30,7 @@ static lob_status check(lob_session *s, void *user)
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_table_check(s, w->table, w->name));
-    return lob_grid_neighbours(s, &w->neighbours, w->slices);
+    return lob_grid_neighbours(s, &w->options.neighbours, w->slices);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
@@ -44,20 +44,16 @@ static lob_status read_inputs(lob_session *s, work *w)
 static lob_status find(lob_session *s, work *w)
 {
     const lob_maxima_input in = {&w->image, w->mask};
-    lob_maxima_options options = lob_maxima_defaults();
-    options.above = w->above;
-    options.height = w->height;
-    options.apart = w->apart.value;
-    options.neighbours = w->neighbours;
-    options.slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
+    w->options.apart = w->apart.value;
+    w->options.slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
     for (int a = 0; a < 3 && !w->apart.voxels; a++)
-        options.spacing[a] = w->image.geometry.spacing_mm[a];
+        w->options.spacing[a] = w->image.geometry.spacing_mm[a];
     LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1),
                              w->image_path));
     lob_session_compute(s, "finding maxima");
-    return lob_session_done(s,
-                            s->backend->maxima(&w->result, &in, &options, &s->context, &s->error),
-                            w->image_path, NULL);
+    return lob_session_done(
+        s, s->backend->maxima(&w->result, &in, &w->options, &s->context, &s->error), w->image_path,
+        NULL);
 }
 
 /* ---- results ---- */
@@ -133,25 +129,24 @@ static void options(lob_rows *to, void *user)
     *w = (work){
         .frame = -1,
         .channel = -1,
-        .neighbours = -1,
         .slices = -1,
-        .above = -INFINITY,
-        .apart = {.value = 0},
+        .options = lob_maxima_defaults(),
     };
+    w->options.neighbours = -1;
     const lob_option rows[] = {
         OPERAND_INPUT("IMAGE", &w->image_path, LOB_FILE_IMAGE, "image, such as a map of distances",
                       .required = true),
         OPT_OUTPUT("output", &w->labels_path, LOB_FILE_LABELS,
                    "label volume to write: every voxel of a maximum has its number", .letter = 'o'),
         OPT_TABLE(&w->table, "table of the maxima to write"),
-        OPT_REAL("above", &w->above, "T", -DBL_MAX, DBL_MAX,
+        OPT_REAL("above", &w->options.above, "T", -DBL_MAX, DBL_MAX,
                  "only maxima above this value; left out: all"),
-        OPT_REAL("height", &w->height, "H", 0, DBL_MAX,
+        OPT_REAL("height", &w->options.height, "H", 0, DBL_MAX,
                  "only maxima at least so high: every way to a higher voxel goes down by this "
                  "much; image units"),
         OPT_LENGTH("distance", &w->apart, 0, 1e8,
                    "only maxima at least so far apart, the highest first, of equal ones the first"),
-        OPT_NEIGHBOURS(&w->neighbours),
+        OPT_NEIGHBOURS(&w->options.neighbours),
         OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "look at every slice alone; x, y, z are voxel axes"),
         OPT_MASK(&w->mask_path,

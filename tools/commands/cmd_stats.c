@@ -11,8 +11,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *image_path, *labels_path, *table_path, *name, *columns;
-    int frame, channel, plan;
+    const char *table_path, *name, *columns;
     lob_stated_grid stated;
 
     lob_volume image, labels;
@@ -36,22 +35,22 @@ static void state_grid(lob_volume *image, lob_volume *labels, const lob_stated_g
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const int64_t frame = w->frame < 0 ? LOB_FRAME_ALL : w->frame;
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, frame));
-    LOB_TRY(lob_grid_channel(s, &w->image, w->channel, w->image_path));
+    const int64_t frame = w->slabs.frame < 0 ? LOB_FRAME_ALL : w->slabs.frame;
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, w->slabs.channel, w->slabs.path));
     w->frames = lob_frames_held(&w->image);
     if (w->image.channels > w->frames)
-        return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
+        return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path,
                              "has %d channels; choose one with --channel N",
                              w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
-    LOB_TRY(lob_session_read(s, &w->labels, w->labels_path, LOB_FRAME_NONE));
+    LOB_TRY(lob_session_read(s, &w->labels, w->slabs.labels_path, LOB_FRAME_NONE));
     state_grid(&w->image, &w->labels, &w->stated);
-    LOB_TRY(lob_grid_match(s, &w->labels, w->labels_path, &w->image, w->image_path, false));
-    LOB_TRY(lob_grid_one_channel(s, &w->labels, w->labels_path));
-    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->labels_path));
+    LOB_TRY(lob_grid_match(s, &w->labels, w->slabs.labels_path, &w->image, w->slabs.path, false));
+    LOB_TRY(lob_grid_one_channel(s, &w->labels, w->slabs.labels_path));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->slabs.labels_path));
     const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);
-    lob_error_in(&s->error, w->labels_path);
+    lob_error_in(&s->error, w->slabs.labels_path);
     return st;
 }
 
@@ -66,12 +65,12 @@ static void report(lob_session *s, const work *w)
     voxels *= w->frames;
     cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
     if (w->labelled.count == 0)
-        lob_session_note(s, "%s: has no labels: every voxel is 0", w->labels_path);
+        lob_session_note(s, "%s: has no labels: every voxel is 0", w->slabs.labels_path);
     if (voxels > data)
         lob_session_note(s,
                          "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
                          "of the others",
-                         w->image_path, (long long)(voxels - data));
+                         w->slabs.path, (long long)(voxels - data));
 }
 
 static lob_status write_table(lob_session *s, work *w)
@@ -169,7 +168,7 @@ static lob_status check(lob_session *s, void *user)
     const work *const w = user;
     LOB_TRY(lob_table_check(s, w->table_path, w->name));
     LOB_TRY(lob_region_columns_check(s, w->columns));
-    return lob_team_size(s->ranks) > 1 || w->plan > 0
+    return lob_team_size(s->ranks) > 1 || w->slabs.plan > 0
                ? lob_region_columns_check_slabs(s, w->columns)
                : LOB_OK;
 }
@@ -177,11 +176,6 @@ static lob_status check(lob_session *s, void *user)
 static lob_status stats(lob_session *s, void *user)
 {
     work *const w = user;
-    w->slabs = (lob_slabs){.path = w->image_path,
-                           .labels_path = w->labels_path,
-                           .frame = w->frame,
-                           .channel = w->channel,
-                           .plan = w->plan};
     s->spaced = !isnan(w->stated.spacing[0]);
     const bool sums = !(lob_region_columns_needs(w->columns) & LOB_COLUMN_PERCENTILES);
     if (sums && lob_slabs_serve(s, &w->slabs, LABELS)) {
@@ -200,7 +194,7 @@ static lob_status stats(lob_session *s, void *user)
         .labels = w->labelled.values,
         .named = true,
     };
-    LOB_TRY(lob_region_table_measure(s, &w->table, w->image_path, w->labels_path));
+    LOB_TRY(lob_region_table_measure(s, &w->table, w->slabs.path, w->slabs.labels_path));
     return write_table(s, w);
 }
 
@@ -218,19 +212,22 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     work *const w = user;
-    *w = (work){.table_path = "-", .frame = -1, .channel = -1, .stated = LOB_NOT_STATED};
+    *w = (work){
+        .table_path = "-", .slabs = {.frame = -1, .channel = -1},
+             .stated = LOB_NOT_STATED
+    };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&w->image_path, "scan"),
-        OPERAND_LABELS(&w->labels_path, "labels on the image's grid; 0 is no label"),
+        OPERAND_IMAGE(&w->slabs.path, "scan"),
+        OPERAND_LABELS(&w->slabs.labels_path, "labels on the image's grid; 0 is no label"),
         OPT_TABLE(&w->table_path, "where the table goes"),
         OPT_SCAN_NAME(&w->name),
         OPT_REGION_COLUMNS(&w->columns),
-        OPT_INT("frame", &w->frame, "N", 0, INT32_MAX,
+        OPT_INT("frame", &w->slabs.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; left out: all, a row for each"),
-        OPT_CHANNEL(&w->channel),
+        OPT_CHANNEL(&w->slabs.channel),
         OPT_SPACING(&w->stated.spacing),
         OPT_ORIGIN(&w->stated.origin),
-        OPT_PLAN(&w->plan),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

@@ -459,7 +459,6 @@ lob_status lob_slabs_close(lob_session *s, lob_slabs *w, lob_status st)
     lob_session_close(s, &w->file);
     lob_session_close(s, &w->mask_file);
     lob_session_close(s, &w->labels_file);
-    *w = (lob_slabs){.path = w->path};
     return st;
 }
 

@@ -29,7 +29,7 @@ typedef struct {
     const char *path;        /* of the image, */
     const char *mask;        /* and the mask; NULL: none */
     const char *labels_path; /* labels on the image's grid, as they are stored; NULL: none */
-    int64_t frame;           /* as in lob_read_options */
+    int frame;               /* as in lob_read_options */
     int channel;             /* -1: the only one */
     int plan;                /* tasks of --plan; 0: the work is to be done */
     int64_t seam_bytes;      /* of a voxel beside a seam: what its two tasks send each other */

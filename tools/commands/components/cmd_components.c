@@ -17,7 +17,7 @@ static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
     const bool above = isfinite(w->above), ranged = !isnan(w->range[0]);
-    const bool input = w->label_of == 1, many = lob_team_size(s->ranks) > 1 || w->plan > 0;
+    const bool input = w->label_of == 1, many = lob_team_size(s->ranks) > 1 || w->slabs.plan > 0;
     const lob_rule rules[] = {
         {above && ranged,                    "--above and --range exclude each other"                          },
         {w->equal && isfinite(w->tolerance), "--equal and --tolerance exclude each other"                      },
@@ -39,16 +39,16 @@ static lob_status check(lob_session *s, void *user)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
-    LOB_TRY(lob_grid_channel(s, &w->image, w->channel, w->image_path));
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, w->slabs.frame));
+    LOB_TRY(lob_grid_channel(s, &w->image, w->slabs.channel, w->slabs.path));
     if (w->label_of != 1) lob_label_names_free(&w->image.names); /* pieces are new labels */
     LOB_TRY(lob_components_work_options(s, w));
-    LOB_TRY(lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path));
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->slabs.mask, &w->image, w->slabs.path));
     if (!w->intensities_path) return LOB_OK;
-    const bool own = w->image.channels == 1 && lob_same_file(w->image_path, w->intensities_path);
+    const bool own = w->image.channels == 1 && lob_same_file(w->slabs.path, w->intensities_path);
     w->measured = own ? &w->image : &w->intensities;
     if (own) return LOB_OK;
-    return lob_grid_read(s, &w->intensities, w->intensities_path, &w->image, w->image_path);
+    return lob_grid_read(s, &w->intensities, w->intensities_path, &w->image, w->slabs.path);
 }
 
 static lob_status join(lob_session *s, work *w)
@@ -60,7 +60,7 @@ static lob_status join(lob_session *s, work *w)
     lob_session_compute(s, "joining");
     const lob_status st =
         s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
+    LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
     lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
     LOB_TRY(lob_components_work_make_values(s, w));
@@ -107,7 +107,7 @@ static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
 /* Does it read volumes of a recipe? These can be read once. */
 static bool has_stored(const lob_session *s, const work *w)
 {
-    return lob_session_is_stored(s, w->image_path) || lob_session_is_stored(s, w->mask_path) ||
+    return lob_session_is_stored(s, w->slabs.path) || lob_session_is_stored(s, w->slabs.mask) ||
            lob_session_is_stored(s, w->intensities_path);
 }
 
@@ -117,7 +117,7 @@ static lob_status components(lob_session *s, void *user)
     work *const w = user;
     const int64_t memory = s->max_memory > 0 ? lob_session_memory(s)
                                              : lob_memory_available() / 10 * 9 / lob_ranks_here();
-    if (s->ranks || w->plan > 0) { /* each has its planes, a few at a time if need be */
+    if (s->ranks || w->slabs.plan > 0) { /* each has its planes, a few at a time if need be */
         LOB_TRY(lob_session_device(s));
         return lob_components_by_planes(s, w, memory);
     }
@@ -141,18 +141,17 @@ static void options(lob_rows *to, void *user)
 {
     work *const w = user;
     *w = (work){
-        .frame = -1,
-        .channel = -1,
+        .slabs = {.frame = -1,      .channel = -1, .at_once = true},
         .neighbours = -1,
         .slices = -1,
         .above = INFINITY,
         .range = {NAN, NAN},
         .tolerance = INFINITY,
-        .min_size = {.value = INFINITY  },
-        .max_size = {.value = INFINITY},
+        .min_size = {.value = INFINITY             },
+        .max_size = {.value = INFINITY               },
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&w->image_path, "scan, mask or labels"),
+        OPERAND_IMAGE(&w->slabs.path, "scan, mask or labels"),
         OPT_LABELS_OUTPUT(&w->labels_path),
         OPT_REAL("above", &w->above, "T", -DBL_MAX, DBL_MAX,
                  "foreground is what is above this value; left out: what is not 0"),
@@ -180,16 +179,16 @@ static void options(lob_rows *to, void *user)
             "what a voxel's label is: its component's number, or, with --equal, its own value"),
         OPT_CHOICE("type", &w->type, "auto|uint8|int16|int32",
                    "type of the labels; auto is the first that holds the largest"),
-        OPT_MASK(&w->mask_path, "foreground only where this volume is not 0"),
-        OPT_FRAME(&w->frame, "image"),
-        OPT_INT("channel", &w->channel, "N", 0, INT32_MAX,
+        OPT_MASK(&w->slabs.mask, "foreground only where this volume is not 0"),
+        OPT_FRAME(&w->slabs.frame, "image"),
+        OPT_INT("channel", &w->slabs.channel, "N", 0, INT32_MAX,
                 "use this channel of the image alone, from 0; left out: all"),
         OPT_TABLE(&w->table, "also write a table of the components"),
         OPT_SCAN_NAME(&w->name),
         OPT_REGION_COLUMNS(&w->columns),
         OPT_INPUT("image", &w->intensities_path, LOB_FILE_IMAGE,
                   "intensities for the table, on the image's grid; may be IMAGE itself"),
-        OPT_PLAN(&w->plan),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

@@ -13,14 +13,8 @@ typedef lob_components_work work;
 static lob_status open_inputs(work *w)
 {
     lob_volume *image = &w->image;
-    w->own = w->intensities_path && lob_same_file(w->image_path, w->intensities_path);
-    w->slabs = (lob_slabs){.path = w->image_path,
-                           .mask = w->mask_path,
-                           .labels_path = w->own ? NULL : w->intensities_path,
-                           .frame = w->frame,
-                           .channel = w->channel,
-                           .plan = w->plan,
-                           .at_once = true};
+    w->own = w->intensities_path && lob_same_file(w->slabs.path, w->intensities_path);
+    if (!w->own) w->slabs.labels_path = w->intensities_path;
     LOB_TRY(lob_slabs_open(w->s, &w->slabs));
     *image = w->slabs.volume;
     if (w->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
@@ -117,7 +111,7 @@ static lob_status join_once(work *w, int64_t planes)
                                 w->s->backend->components, &w->s->context, &w->s->error);
     lob_session_computed(w->s);
     w->result = result;
-    return w->stopped ? st : lob_session_name(w->s, st, w->image_path, NULL);
+    return w->stopped ? st : lob_session_name(w->s, st, w->slabs.path, NULL);
 }
 
 /* Planes of all inputs that fit in this much memory. */
@@ -151,7 +145,7 @@ static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
     for (;;) {
-        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->image_path,
+        lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->slabs.path,
                         s->team ? "each task has a part of it" : "memory does not hold it",
                         (long long)planes, (long long)w->image.dims.nz);
         w->slab.z = 0;
@@ -206,7 +200,7 @@ static lob_status print_plan(lob_session *s, work *w)
 static lob_status make(lob_session *s, work *w, int64_t memory)
 {
     LOB_TRY(open_inputs(w));
-    if (w->plan > 0) return print_plan(s, w);
+    if (w->slabs.plan > 0) return print_plan(s, w);
     LOB_TRY(join(w, max_planes(w, memory)));
     lob_components_work_report(s, w);
     cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->slabs.planes);

@@ -25,7 +25,7 @@ static lob_status size_bounds(lob_session *s, const lob_components_work *w,
             return lob_fail(&s->error, LOB_EARG,
                             "--max-size %.15g%s is less than a voxel of %s (%.6g mm3), so nothing "
                             "would be left",
-                            w->max_size.value, w->max_size.voxels ? "vox" : "mm3", w->image_path,
+                            w->max_size.value, w->max_size.voxels ? "vox" : "mm3", w->slabs.path,
                             voxel_mm3);
         if (options->max_voxels < options->min_voxels)
             return lob_fail(&s->error, LOB_EARG,
@@ -43,7 +43,7 @@ lob_status lob_components_work_options(lob_session *s, lob_components_work *w)
     static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->labels_path));
     if (w->label_of == 1 && w->image.channels != 1)
-        return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
+        return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path,
                              "has %d channels; --label-of input keeps the values of one: choose it "
                              "with --channel N",
                              w->image.channels);
@@ -115,11 +115,11 @@ void lob_components_work_report(lob_session *s, const lob_components_work *w)
     };
     lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
-    lob_session_note_not_finite(s, w->image_path, r->not_finite, "these are background");
+    lob_session_note_not_finite(s, w->slabs.path, r->not_finite, "these are background");
     if (r->found == 0)
-        lob_session_note(s, "%s: has no foreground, so there is no component", w->image_path);
+        lob_session_note(s, "%s: has no foreground, so there is no component", w->slabs.path);
     else if (r->count == 0)
-        lob_session_note(s, "%s: components: %lld, none of the size asked for", w->image_path,
+        lob_session_note(s, "%s: components: %lld, none of the size asked for", w->slabs.path,
                          (long long)r->found);
     lob_session_say(s, "components: %lld of %lld; foreground voxels: %lld", (long long)r->count,
                     (long long)r->found, (long long)r->foreground);
@@ -181,10 +181,10 @@ int64_t lob_components_bytes_needed(const lob_session *s, const lob_components_w
 {
     enum { MASK = 1, WORK = 5 };
     int64_t voxels = 0, unused;
-    const int64_t image = voxel_bytes(s, w->image_path, &voxels);
-    const bool own = w->intensities_path && lob_same_file(w->image_path, w->intensities_path);
-    const int64_t each = image + lob_components_label_bytes(w) + WORK + (w->mask_path ? MASK : 0) +
-                         voxel_bytes(s, w->mask_path, &unused) +
+    const int64_t image = voxel_bytes(s, w->slabs.path, &voxels);
+    const bool own = w->intensities_path && lob_same_file(w->slabs.path, w->intensities_path);
+    const int64_t each = image + lob_components_label_bytes(w) + WORK + (w->slabs.mask ? MASK : 0) +
+                         voxel_bytes(s, w->slabs.mask, &unused) +
                          (own ? 0 : voxel_bytes(s, w->intensities_path, &unused));
     return lob_product(voxels, each, 1, 1);
 }

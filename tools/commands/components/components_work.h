@@ -5,8 +5,8 @@
 #include "tools/inout/slabs.h"
 
 typedef struct {
-    const char *image_path, *labels_path, *mask_path, *intensities_path, *table, *name, *columns;
-    int frame, channel, neighbours, slices, order, label_of, type, largest, plan;
+    const char *labels_path, *intensities_path, *table, *name, *columns;
+    int neighbours, slices, order, label_of, type, largest;
     double above, range[2], tolerance;
     bool equal, fill_holes;
     lob_size min_size, max_size;

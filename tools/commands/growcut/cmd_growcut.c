@@ -15,22 +15,22 @@ typedef lob_growcut_work work;
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(lob_grid_neighbours(s, &w->neighbours, w->slices));
+    LOB_TRY(lob_grid_neighbours(s, &w->options.neighbours, w->slices));
     LOB_TRY(lob_label_table_check(s, w->label_table));
     const bool flood = w->rule == LOB_RULE_FLOOD;
-    const bool many = lob_team_size(s->ranks) > 1 || w->plan > 0;
+    const bool many = lob_team_size(s->ranks) > 1 || w->slabs.plan > 0;
     /* "auto" may find a GPU for one task and none for another. */
-    if (many && (flood || w->rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
-        LOB_TRY(lob_session_cpu_alone(s, flood           ? "several tasks flood"
-                                         : w->rounds > 0 ? "several tasks grow by rounds"
-                                                         : "several tasks grow"));
-    if (w->penalty > 0.0 && (w->rule == LOB_RULE_STRENGTH || flood))
+    if (many && (flood || w->options.rounds > 0 || strcmp(s->device.backend, "cuda") != 0))
+        LOB_TRY(lob_session_cpu_alone(s, flood                   ? "several tasks flood"
+                                         : w->options.rounds > 0 ? "several tasks grow by rounds"
+                                                                 : "several tasks grow"));
+    if (w->options.penalty > 0.0 && (w->rule == LOB_RULE_STRENGTH || flood))
         return lob_fail(&s->error, LOB_EARG,
                         "--penalty belongs to --rule distance, value and square");
-    if (flood && (w->rounds > 0 || w->seed_strength_path))
+    if (flood && (w->options.rounds > 0 || w->seed_strength_path))
         return lob_fail(&s->error, LOB_EARG, "--%s does not go with --rule flood",
-                        w->rounds > 0 ? "rounds" : "seed-strength");
-    if (strcmp(w->image_path, w->seeds_path) == 0 || lob_same_file(w->image_path, w->seeds_path))
+                        w->options.rounds > 0 ? "rounds" : "seed-strength");
+    if (strcmp(w->slabs.path, w->seeds_path) == 0 || lob_same_file(w->slabs.path, w->seeds_path))
         return lob_fail_file(&s->error, LOB_EARG, w->seeds_path,
                              "named for IMAGE and for SEEDS; name the scan and then its seeds");
     return LOB_OK;
@@ -38,21 +38,21 @@ static lob_status check(lob_session *s, void *user)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    const char *const others[] = {w->seeds_path, w->mask_path, w->seed_strength_path};
+    const char *const others[] = {w->seeds_path, w->slabs.mask, w->seed_strength_path};
     for (size_t i = 0; i < LOB_COUNT(others); i++) lob_session_ahead(s, others[i], LOB_FRAME_NONE);
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, w->slabs.frame));
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->labels_path));
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->strength_path));
     LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->tie_path));
     w->slab = lob_slab_whole(&w->image);
-    LOB_TRY(lob_grid_read(s, &w->seeds, w->seeds_path, &w->image, w->image_path));
+    LOB_TRY(lob_grid_read(s, &w->seeds, w->seeds_path, &w->image, w->slabs.path));
     const double start_s = lob_clock_s();
     LOB_TRY(lob_grid_dense(s, &w->seeds, &w->labelled, w->seeds_path));
     lob_session_stage(s, "prepare", start_s);
     LOB_TRY(lob_growcut_check_seeds(s, w));
-    LOB_TRY(lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path));
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->slabs.mask, &w->image, w->slabs.path));
     if (!w->seed_strength_path) return LOB_OK;
-    LOB_TRY(lob_grid_read(s, &w->strengths, w->seed_strength_path, &w->image, w->image_path));
+    LOB_TRY(lob_grid_read(s, &w->strengths, w->seed_strength_path, &w->image, w->slabs.path));
     return lob_growcut_take_strength(s, w, 0);
 }
 
@@ -71,21 +71,9 @@ static lob_status make_outputs(lob_session *s, work *w, const lob_volume *image)
 }
 
 static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
-                              const lob_volume *image, int axis)
+                              const lob_volume *image)
 {
     const lob_slab *const slab = &w->slab;
-    const lob_growcut_options options = {
-        .rule = (lob_growcut_kind)w->rule,
-        .norm = (lob_norm)w->norm,
-        .neighbours = w->neighbours,
-        .slice_axis = axis,
-        .penalty = w->penalty,
-        .range = {w->range[0], w->range[1]},
-        .min_strength = w->min_strength,
-        .max_cost = w->max_cost,
-        .rounds = w->rounds,
-        .tile = w->tile,
-    };
     const lob_growcut_input in = {
         .image = image,
         .seeds = &w->seeds,
@@ -95,29 +83,31 @@ static lob_status call_kernel(lob_session *s, work *w, lob_growcut_stats *stats,
     };
     const lob_growcut_output out = {
         .labels = w->labels.data, .strength = w->strength.data, .tie = w->tie.data};
-    if (!s->team) return s->backend->growcut(&out, stats, &in, &options, &s->context, &s->error);
+    if (!s->team) return s->backend->growcut(&out, stats, &in, &w->options, &s->context, &s->error);
     const int64_t first = slab->z - slab->from;
     const lob_growcut_slab part = {.team = s->team, .first = first, .end = first + slab->planes};
-    return s->backend->growcut_slabs(&out, stats, &in, &options, &part, &s->context, &s->error);
+    return s->backend->growcut_slabs(&out, stats, &in, &w->options, &part, &s->context, &s->error);
 }
 
 lob_status lob_growcut_grow(lob_session *s, work *w)
 {
     const lob_volume *const image = &w->slab.image;
-    const int axis = lob_grid_slice_axis(w->slices, &image->geometry);
     lob_growcut_stats stats = {0};
     double start_s = lob_clock_s();
-    LOB_TRY(lob_growcut_limit_distance(s, w, axis));
+    w->options.rule = (lob_growcut_kind)w->rule;
+    w->options.norm = (lob_norm)w->norm;
+    w->options.slice_axis = lob_grid_slice_axis(w->slices, &image->geometry);
+    LOB_TRY(lob_growcut_limit_distance(s, w));
     LOB_TRY(make_outputs(s, w, image));
     lob_session_stage(s, "prepare", start_s);
     lob_session_compute(s, "growing");
-    const lob_status st = call_kernel(s, w, &stats, image, axis);
-    LOB_TRY(lob_session_done(s, st, w->image_path, w->seeds_path));
+    const lob_status st = call_kernel(s, w, &stats, image);
+    LOB_TRY(lob_session_done(s, st, w->slabs.path, w->seeds_path));
 
     if (s->team) LOB_TRY(lob_slabs_report_sent(s, w->sent));
     start_s = lob_clock_s();
     LOB_TRY(lob_growcut_count(s, w, &w->labels, &w->voxels));
-    LOB_TRY(lob_growcut_report(s, w, &stats, axis));
+    LOB_TRY(lob_growcut_report(s, w, &stats));
     if (lob_labels_restore(&w->labels, &w->labelled) != LOB_OK)
         return lob_session_no_memory(s, w->labels_path);
     lob_session_stage(s, "finish", start_s);
@@ -132,7 +122,7 @@ lob_status lob_growcut_grow(lob_session *s, work *w)
 static lob_status growcut(lob_session *s, void *user)
 {
     work *const w = user;
-    if (s->ranks || w->plan > 0) return lob_growcut_by_slabs(s, w);
+    if (s->ranks || w->slabs.plan > 0) return lob_growcut_by_slabs(s, w);
     lob_status st = read_inputs(s, w);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = lob_growcut_grow(s, w);
@@ -155,17 +145,15 @@ static void options(lob_rows *to, void *user)
 {
     work *const w = user;
     *w = (work){
-        .frame = -1,
+        .slabs = {.frame = -1,      .channel = -1, .at_once = true},
         .rule = LOB_RULE_STRENGTH,
         .norm = LOB_NORM_L2,
-        .neighbours = -1,
         .slices = -1,
-        .range = {-INFINITY, INFINITY},
-        .max_cost = INFINITY,
-        .max_mm = {.value = INFINITY        },
+        .options = {.neighbours = -1, .range = {-INFINITY, INFINITY}, .max_cost = INFINITY},
+        .max_mm = {.value = INFINITY},
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_IMAGE(&w->slabs.path, "scan"),
         OPERAND_SEEDS(&w->seeds_path,
                       "labels on the image's grid; 0 is unknown, labels start at 1"),
         OPT_LABELS_OUTPUT(&w->labels_path),
@@ -175,26 +163,27 @@ static void options(lob_rows *to, void *user)
                    "as a watershed does, value and square add up the values, or their squares, "
                    "that are entered"),
         OPT_CHOICE("norm", &w->norm, "l2|l1|linf|alphamax", "distance over several channels"),
-        OPT_NEIGHBOURS(&w->neighbours),
+        OPT_NEIGHBOURS(&w->options.neighbours),
         OPT_SLICES(&w->slices),
-        OPT_REAL("penalty", &w->penalty, "P", 0, 1e9,
+        OPT_REAL("penalty", &w->options.penalty, "P", 0, 1e9,
                  "image units that a mm costs, with --rule distance, value or square"),
-        OPT_MASK(&w->mask_path,
+        OPT_MASK(&w->slabs.mask,
                  "label only where this volume is not 0, and do not cross what is outside"),
-        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
+        OPT_PAIR("range", &w->options.range, -INFINITY, INFINITY,
                  "label only voxels whose value is in this range; inf and -inf leave an end open"),
         OPT_INPUT("seed-strength", &w->seed_strength_path, LOB_FILE_IMAGE,
                   "strength of each seed, above 0 and at most 1; left out: 1"),
-        OPT_REAL("min-strength", &w->min_strength, "S", 0, 1, "do not grow below this strength"),
-        OPT_REAL("max-cost", &w->max_cost, "C", 0, INFINITY,
+        OPT_REAL("min-strength", &w->options.min_strength, "S", 0, 1,
+                 "do not grow below this strength"),
+        OPT_REAL("max-cost", &w->options.max_cost, "C", 0, INFINITY,
                  "do not grow beyond this path cost, in image units"),
         OPT_LENGTH("max-mm", &w->max_mm, 0, 1e8,
                    "do not grow farther than this from the nearest seed, straight; as 20mm or 8vox",
                    .above_low = true),
-        OPT_INT("rounds", &w->rounds, "N", 0, INT32_MAX,
+        OPT_INT("rounds", &w->options.rounds, "N", 0, INT32_MAX,
                 "stop the automaton after so many of its rounds: no path has more steps; 0: go on "
                 "to the fixed point, the exact result"),
-        OPT_FRAME(&w->frame, "image"),
+        OPT_FRAME(&w->slabs.frame, "image"),
         OPT_FLAG("trust-seeds", &w->trust_seeds,
                  "take seeds even if they look like a scan or leave nothing to grow"),
         OPT_OUTPUT("strength", &w->strength_path, LOB_FILE_IMAGE,
@@ -202,9 +191,9 @@ static void options(lob_rows *to, void *user)
         OPT_OUTPUT("tie", &w->tie_path, LOB_FILE_LABELS,
                    "also write where two labels arrive at the same cost (1, in .png 255)"),
         OPT_LABEL_TABLE(&w->label_table),
-        OPT_INT("tile", &w->tile, "N", 4, 256,
+        OPT_INT("tile", &w->options.tile, "N", 4, 256,
                 "voxels along a tile's side; changes the time, never the result"),
-        OPT_PLAN(&w->plan),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

@@ -63,7 +63,7 @@ static void report_labels(lob_session *s, const lob_growcut_work *w)
 }
 
 static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_growcut_stats *stats,
-                         int64_t voxels, int axis)
+                         int64_t voxels)
 {
     const lob_number rows[] = {
         {"voxels",                (double)voxels              },
@@ -72,8 +72,8 @@ static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_gr
         {"seeds",                 (double)stats->seeds        },
         {"seeds_outside",         (double)stats->seeds_outside},
         {"labelled_voxels",       (double)stats->reached      },
-        {"neighbours",            w->neighbours               },
-        {"slice_axis",            axis                        },
+        {"neighbours",            w->options.neighbours       },
+        {"slice_axis",            w->options.slice_axis       },
         {"largest_cost",          stats->largest_cost         },
         {"image_units_per_level", stats->level_step           },
         {"key_bits",              stats->key_bits             },
@@ -81,8 +81,8 @@ static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_gr
     };
     lob_json_numbers(s->results, rows, LOB_COUNT(rows));
     if (w->tie_path) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
-    if (w->rounds > 0) {
-        cJSON_AddNumberToObject(s->results, "rounds_asked", w->rounds);
+    if (w->options.rounds > 0) {
+        cJSON_AddNumberToObject(s->results, "rounds_asked", w->options.rounds);
         cJSON_AddNumberToObject(s->results, "rounds", (double)stats->rounds);
     }
     cJSON_AddBoolToObject(s->results, "fixed_point", stats->fixed_point);
@@ -90,9 +90,9 @@ static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_gr
         lob_session_note(s,
                          "%s: stopped after round %d, before the fixed point; more would change "
                          "the result",
-                         w->image_path, w->rounds);
+                         w->slabs.path, w->options.rounds);
 
-    lob_session_note_not_finite(s, w->image_path, stats->not_finite, "these stay without a label");
+    lob_session_note_not_finite(s, w->slabs.path, stats->not_finite, "these stay without a label");
     if (stats->seeds_outside > 0)
         lob_session_note(s,
                          "%s: seed voxels outside the data (mask, range, distance or NaN): %lld; "
@@ -104,7 +104,7 @@ static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_gr
 
 /* Warn when a few extreme values, such as padding, leave few levels to all other voxels. */
 static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
-                                  const lob_growcut_stats *stats, bool flat)
+                                  const lob_growcut_stats *stats)
 {
     enum { FEW = 64 };
     const lob_volume *image = &w->image;
@@ -112,24 +112,23 @@ static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
     if (integers && stats->level_step == fabs(image->slope)) return LOB_OK; /* used exactly */
     lob_level_use use;
     const lob_data data = {
-        .image = image, .mask = w->mask, .range = {w->range[0], w->range[1]}
+        .image = image, .mask = w->mask, .range = {w->options.range[0], w->options.range[1]}
     };
     if (lob_level_use_of(&use, &data, stats->level_step) != LOB_OK)
-        return lob_session_no_memory(s, w->image_path);
+        return lob_session_no_memory(s, w->slabs.path);
     cJSON_AddNumberToObject(s->results, "levels_of_99_percent", (double)use.levels);
     if (use.merged && use.levels < FEW)
         lob_session_note(s,
                          "%s: values reach %.3g, so 99 %% of the voxels share %lld of 65536 "
                          "levels%s; give --range LO,HI",
-                         w->image_path, lob_farthest_value(&data), (long long)use.levels,
-                         flat ? " in the slices with such values" : "");
+                         w->slabs.path, lob_farthest_value(&data), (long long)use.levels,
+                         w->options.slice_axis >= 0 ? " in the slices with such values" : "");
     return LOB_OK;
 }
 
-lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
-                              int axis)
+lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats)
 {
-    report_stats(s, w, stats, lob_voxels(&w->image), axis);
+    report_stats(s, w, stats, lob_voxels(&w->image));
     report_labels(s, w);
-    return w->image.data ? report_crowding(s, w, stats, axis >= 0) : LOB_OK;
+    return w->image.data ? report_crowding(s, w, stats) : LOB_OK;
 }

@@ -26,9 +26,10 @@ static void say_seeds(lob_session *s, const lob_label_set *set)
 /* Refuse what has no seeds, or one label alone and no limit. */
 static lob_status check_labels(lob_session *s, const lob_growcut_work *w)
 {
-    const bool limited = w->mask_path || isfinite(w->range[0]) || isfinite(w->range[1]) ||
-                         w->min_strength > 0.0 || isfinite(w->max_cost) ||
-                         isfinite(w->max_mm.value) || w->rounds > 0;
+    const bool limited = w->slabs.mask || isfinite(w->options.range[0]) ||
+                         isfinite(w->options.range[1]) || w->options.min_strength > 0.0 ||
+                         isfinite(w->options.max_cost) || isfinite(w->max_mm.value) ||
+                         w->options.rounds > 0;
     if (w->labelled.count == 0)
         return lob_fail_file(&s->error, LOB_EDATA, w->seeds_path,
                              "no seeds: 0 means unknown, and labels start at 1");
@@ -118,11 +119,12 @@ static lob_status pass_masks(lob_session *s, const lob_growcut_work *w)
     return lob_team_send(s->team, letters, count, &s->error);
 }
 
-lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis)
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w)
 {
     const lob_slab *const slab = &w->slab;
+    const int axis = w->options.slice_axis;
     const lob_size max = w->max_mm;
-    const char *const path = w->image_path;
+    const char *const path = w->slabs.path;
     if (!isfinite(max.value)) return LOB_OK;
     const int64_t all = lob_voxels(&slab->image);
     const int64_t before = lob_slab_before(slab), n = lob_slab_voxels(slab);

@@ -70,19 +70,20 @@ static int64_t voxel_bytes(const lob_session *s, const work *w, const lob_volume
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
     const int64_t growing =
         is_on_gpu(s) && s->max_memory == 0 ? 0 : KEYS + LEVELS * image->channels;
-    return growing + (w->rounds > 0 ? ROUND : 0) + 2 * label + (w->seed_strength_path ? 8 : 0) +
-           (isfinite(w->max_mm.value) ? 2 : 0) + (w->strength_path ? 4 : 0) + (w->tie_path ? 1 : 0);
+    return growing + (w->options.rounds > 0 ? ROUND : 0) + 2 * label +
+           (w->seed_strength_path ? 8 : 0) + (isfinite(w->max_mm.value) ? 2 : 0) +
+           (w->strength_path ? 4 : 0) + (w->tie_path ? 1 : 0);
 }
 
 lob_status lob_growcut_suggest(lob_session *s, const work *w, lob_status status)
 {
     enum { MASK = 2 };
     lob_volume image, seeds;
-    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, w->image_path) ||
+    if (status != LOB_ENOMEM || !lob_session_peek(s, &image, w->slabs.path) ||
         !lob_session_peek(s, &seeds, w->seeds_path))
         return status;
-    const int64_t each = voxel_bytes(s, w, &image, &seeds) + (w->mask_path ? MASK : 0);
-    lob_slabs_suggest(s, w->image_path, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
+    const int64_t each = voxel_bytes(s, w, &image, &seeds) + (w->slabs.mask ? MASK : 0);
+    lob_slabs_suggest(s, w->slabs.path, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
     return status;
 }
 
@@ -97,7 +98,7 @@ static lob_status make(lob_session *s, work *w)
     /* Two seams, on a GPU of two planes each, with keys known, told and heard; of a flood with what
      * is told and heard, and cells around the plane. */
     enum { GPU_SEAMS = 2 * 2 * 5 * 8, FLOOD_SEAMS = 2 * 2 * 8 };
-    if (w->plan == 0) LOB_TRY(lob_session_device(s));
+    if (w->slabs.plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     if (w->seed_strength_path)
         LOB_TRY(lob_slabs_open_beside(s, slabs, &w->strength_file, w->seed_strength_path));
@@ -123,13 +124,7 @@ static lob_status make(lob_session *s, work *w)
 
 lob_status lob_growcut_by_slabs(lob_session *s, work *w)
 {
-    w->slabs = (lob_slabs){.path = w->image_path,
-                           .mask = w->mask_path,
-                           .labels_path = w->seeds_path,
-                           .frame = w->frame,
-                           .channel = -1,
-                           .plan = w->plan,
-                           .at_once = true};
+    w->slabs.labels_path = w->seeds_path;
     const lob_status st = make(s, w);
     lob_session_close(s, &w->strength_file);
     w->image = lob_volume_empty(); /* it was the file's */

@@ -7,10 +7,10 @@
 #include "volumes/labels.h"
 
 typedef struct {
-    const char *image_path, *seeds_path, *labels_path, *label_table;
-    const char *mask_path, *seed_strength_path, *strength_path, *tie_path;
-    int frame, rule, norm, neighbours, slices, rounds, tile, plan;
-    double penalty, range[2], min_strength, max_cost;
+    const char *seeds_path, *labels_path, *label_table;
+    const char *seed_strength_path, *strength_path, *tie_path;
+    int rule, norm, slices;
+    lob_growcut_options options;
     lob_size max_mm;
     bool trust_seeds;
 
@@ -45,10 +45,10 @@ lob_status lob_growcut_count(lob_session *s, const lob_growcut_work *w, const lo
                              int64_t **count);
 
 /*
- * Take voxels farther than --max-mm from every seed out of the mask. With --slices (axis >= 0),
- * distance is measured inside the slice. Of several tasks the slab's mask is then w->mask.
+ * Take voxels farther than --max-mm from every seed out of the mask. With --slices distance is
+ * measured inside the slice. Of several tasks the slab's mask is then w->mask.
  */
-lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w, int axis);
+lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w);
 
 /* The whole command by several tasks, or its --plan. */
 lob_status lob_growcut_by_slabs(lob_session *s, lob_growcut_work *w);
@@ -58,7 +58,6 @@ lob_status lob_growcut_suggest(lob_session *s, const lob_growcut_work *w, lob_st
 
 /* Fill in the report, with w->voxels counted before; without the image's voxels, nothing of its
  * levels; note what the user should know. */
-lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats,
-                              int axis);
+lob_status lob_growcut_report(lob_session *s, lob_growcut_work *w, const lob_growcut_stats *stats);
 
 #endif

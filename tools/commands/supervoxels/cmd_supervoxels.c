@@ -26,7 +26,7 @@ static lob_status check(lob_session *s, void *user)
                               : "how large are supervoxels to be? Give --size, as 8mm or 12vox, or "
                                 "--count");
     const bool both = w->table && w->graph;
-    const bool many = lob_team_size(s->ranks) > 1 || w->plan > 0;
+    const bool many = lob_team_size(s->ranks) > 1 || w->slabs.plan > 0;
     const lob_rule rules[] = {
         {isfinite(w->compactness) && w->method != LOB_SLIC,
          "--compactness belongs to --method slic"                                                                    },
@@ -38,7 +38,7 @@ static lob_status check(lob_session *s, void *user)
     };
     LOB_TRY(LOB_RULES(s, rules));
     /* "auto" may find a GPU for one task and none for another. */
-    if (w->plan > 0)
+    if (w->slabs.plan > 0)
         LOB_TRY(lob_session_cpu_alone(s, "--plan counts what tasks hold"));
     else if (many && strcmp(s->device.backend, "cuda") != 0)
         LOB_TRY(lob_session_cpu_alone(s, "several tasks cut"));
@@ -75,7 +75,7 @@ static lob_status check_spacing(lob_session *s, const work *w, const lob_volume 
     }
     if (!what && most > most_uneven * least) what = "uneven";
     if (!what) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
+    return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path,
                          "voxels of %g x %g x %g mm are too %s to be meant; correct the spacing in "
                          "its header",
                          mm[0], mm[1], mm[2], what);
@@ -101,7 +101,7 @@ lob_status lob_supervoxels_cut(lob_session *s, work *w)
                                                               s->team, &s->context, &s->error)
                               : s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options,
                                                         &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
+    LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels));
     lob_session_give(s, bytes - lob_volume_bytes(&w->labels));
     lob_session_computed(s);
@@ -111,10 +111,10 @@ lob_status lob_supervoxels_cut(lob_session *s, work *w)
 static lob_status supervoxels(lob_session *s, void *user)
 {
     work *const w = user;
-    if (s->ranks || w->plan > 0) return lob_supervoxels_by_slabs(s, w);
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
+    if (s->ranks || w->slabs.plan > 0) return lob_supervoxels_by_slabs(s, w);
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, w->slabs.frame));
     LOB_TRY(lob_supervoxels_look(s, w));
-    LOB_TRY(lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path));
+    LOB_TRY(lob_grid_mask(s, &w->mask, w->slabs.mask, &w->image, w->slabs.path));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_supervoxels_report_crowding(s, w));
     w->slab = lob_slab_whole(&w->image);
@@ -140,15 +140,13 @@ static void options(lob_rows *to, void *user)
     work *const w = user;
     const lob_supervoxels_options defaults = lob_supervoxels_defaults();
     *w = (work){
-        .frame = -1,
+        .slabs = {.frame = -1,      .channel = -1, .at_once = true},
         .method = LOB_SLIC,
-        .iterations = defaults.iterations,
         .slices = -1,
         .compactness = INFINITY,
         .ratio = INFINITY,
-        .smallest = defaults.smallest,
-        .range = {-INFINITY, INFINITY},
-        .size = {.value = INFINITY        },
+        .options = defaults,
+        .size = {.value = INFINITY},
     };
     snprintf(w->compactness_help, sizeof w->compactness_help,
              "with slic: share of the image's range that weighs like one side of distance; "
@@ -157,7 +155,7 @@ static void options(lob_rows *to, void *user)
     snprintf(w->ratio_help, sizeof w->ratio_help,
              "with lsc: weight of position against intensity; left out: %g", defaults.ratio);
     const lob_option rows[] = {
-        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_IMAGE(&w->slabs.path, "scan"),
         OPT_LABELS_OUTPUT(&w->labels_path),
         OPT_CHOICE("method", &w->method, "slic|slico|lsc",
                    "slic weighs distance against intensity, slico finds that weight for each "
@@ -173,16 +171,18 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("compactness", &w->compactness, "C", 0, 1e6, w->compactness_help,
                  .above_low = true),
         OPT_REAL("ratio", &w->ratio, "R", 0, 1e3, w->ratio_help, .above_low = true),
-        OPT_INT("iterations", &w->iterations, "N", 1, INT32_MAX, "times that clusters move"),
-        OPT_FLAG("until-still", &w->until_still, "end before that when nothing moves any more"),
-        OPT_REAL("smallest", &w->smallest, "SHARE", 0, 1,
+        OPT_INT("iterations", &w->options.iterations, "N", 1, INT32_MAX,
+                "times that clusters move"),
+        OPT_FLAG("until-still", &w->options.until_still,
+                 "end before that when nothing moves any more"),
+        OPT_REAL("smallest", &w->options.smallest, "SHARE", 0, 1,
                  "pieces under this share of a supervoxel's nominal size join a neighbour"),
         OPT_SLICES(&w->slices),
-        OPT_MASK(&w->mask_path,
+        OPT_MASK(&w->slabs.mask,
                  "cut only where this volume is not 0, and do not cross what is outside"),
-        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
+        OPT_PAIR("range", &w->options.range, -INFINITY, INFINITY,
                  "cut only voxels whose value is in this range; inf and -inf leave an end open"),
-        OPT_FRAME(&w->frame, "image"),
+        OPT_FRAME(&w->slabs.frame, "image"),
         OPT_CHOICE("lab", &w->lab, "auto|on|off",
                    "compare colours in CIELAB; auto does for three channels of uint8"),
         OPT_OUTPUT(
@@ -197,7 +197,7 @@ static void options(lob_rows *to, void *user)
         OPT_REGION_COLUMNS(&w->columns),
         OPT_OUTPUT("graph", &w->graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
-        OPT_PLAN(&w->plan),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

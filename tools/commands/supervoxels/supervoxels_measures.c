@@ -31,7 +31,7 @@ static lob_status find_contacts(lob_session *s, lob_supervoxels_work *w, const l
         lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
                      w->image.channels, w->options.slice_axis, &s->context, &s->error);
     lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
-    return lob_session_name(s, st, w->image_path, NULL);
+    return lob_session_name(s, st, w->slabs.path, NULL);
 }
 
 static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_label_grid *grid)
@@ -40,7 +40,7 @@ static lob_status find_means(lob_session *s, lob_supervoxels_work *w, const lob_
     w->means = lob_session_array(s, grid->count, each, w->labels_path);
     if (!w->means) return LOB_ENOMEM;
     const lob_status st = lob_label_means(w->means, grid, &w->image, &s->context, &s->error);
-    return lob_session_name(s, st, w->image_path, NULL);
+    return lob_session_name(s, st, w->slabs.path, NULL);
 }
 
 lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
@@ -55,7 +55,7 @@ lob_status lob_supervoxels_measure(lob_session *s, lob_supervoxels_work *w)
                                     .count = grid.count,
                                     .scan = w->name,
                                     .columns = w->columns};
-    return w->table ? lob_region_table_measure(s, &w->regions, w->image_path, NULL) : LOB_OK;
+    return w->table ? lob_region_table_measure(s, &w->regions, w->slabs.path, NULL) : LOB_OK;
 }
 
 /* ---- outputs ---- */

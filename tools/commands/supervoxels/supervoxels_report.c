@@ -12,7 +12,7 @@ static lob_status choose_lab(lob_session *s, const lob_supervoxels_work *w, bool
     const bool colour = image->channels == 3 && image->type == LOB_U8;
     *lab = w->lab == LOB_LAB_ON || (w->lab == LOB_LAB_AUTO && colour);
     if (*lab && !colour)
-        return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
+        return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path,
                              "--lab on needs three channels of uint8; it has %d of %s",
                              image->channels, lob_type_of(image->type)->name);
     return LOB_OK;
@@ -35,7 +35,6 @@ static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
 lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w)
 {
     lob_supervoxels_options *o = &w->options;
-    *o = lob_supervoxels_defaults();
     LOB_TRY(choose_lab(s, w, &o->lab, &w->image));
     o->method = (lob_supervoxels_method)w->method;
     o->slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
@@ -46,10 +45,6 @@ lob_status lob_supervoxels_choose(lob_session *s, lob_supervoxels_work *w)
     if (o->lab) o->compactness = LOB_LAB_COMPACTNESS;
     if (isfinite(w->compactness)) o->compactness = w->compactness;
     if (isfinite(w->ratio)) o->ratio = w->ratio;
-    o->iterations = w->iterations;
-    o->until_still = w->until_still;
-    o->smallest = w->smallest;
-    memcpy(o->range, w->range, sizeof o->range);
     return LOB_OK;
 }
 
@@ -69,10 +64,10 @@ static void report_odd_size(lob_session *s, const lob_supervoxels_work *w)
     const int64_t slices = across < 0 ? 1 : lob_side(dims, across);
     const double voxels = (double)w->stats.data_voxels / (double)slices;
     if (w->count > 0 && w->count > voxels)
-        lob_session_note(s, "%s: --count %d is more than the voxels of %s (%.6g)", w->image_path,
+        lob_session_note(s, "%s: --count %d is more than the voxels of %s (%.6g)", w->slabs.path,
                          w->count, where, voxels);
     else if (w->count == 0 && !flat && (one || under))
-        lob_session_note(s, "%s: with --size %.6g%s %s", w->image_path, w->size.value,
+        lob_session_note(s, "%s: with --size %.6g%s %s", w->slabs.path, w->size.value,
                          w->size.voxels ? "vox" : "mm",
                          under        ? "a supervoxel is smaller than a voxel"
                          : across < 0 ? "all of the volume starts as one supervoxel"
@@ -101,7 +96,7 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
     cJSON_AddBoolToObject(s->results, "lab", o->lab);
     if (o->method == LOB_SLIC) cJSON_AddNumberToObject(s->results, "compactness", o->compactness);
     if (o->method == LOB_LSC) cJSON_AddNumberToObject(s->results, "ratio", o->ratio);
-    lob_session_note_not_finite(s, w->image_path, stats->not_finite, "these stay without a label");
+    lob_session_note_not_finite(s, w->slabs.path, stats->not_finite, "these stay without a label");
     report_odd_size(s, w);
     lob_session_say(
         s, "supervoxels: %lld; data voxels: %lld; cells of the grid: %lld x %lld x %lld",
@@ -129,7 +124,7 @@ lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels
     if (o->lab) return LOB_OK; /* its units are fixed */
     const double start_s = lob_clock_s();
     if (lob_value_spread_of(&spread, &data, s->context.threads) != LOB_OK)
-        return lob_session_no_memory(s, w->image_path);
+        return lob_session_no_memory(s, w->slabs.path);
     lob_session_stage(s, "prepare", start_s);
 
     const double range_of_99 = spread.of_99_percent[1] - spread.of_99_percent[0];
@@ -143,7 +138,7 @@ lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels
         lob_session_note(s,
                          "%s: 99 %% of the voxels lie in %.6g to %.6g, %.2g %% of the range from "
                          "%.6g to %.6g by which intensities weigh; give --range LO,HI%s",
-                         w->image_path, spread.of_99_percent[0], spread.of_99_percent[1],
+                         w->slabs.path, spread.of_99_percent[0], spread.of_99_percent[1],
                          100.0 * range_of_99 / whole, spread.range[0], spread.range[1],
                          few ? "" : weights[o->method]);
     return LOB_OK;

@@ -32,7 +32,7 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
                 .mean;
     }
     if (!w->table || channel > 0) return LOB_OK;
-    LOB_TRY(lob_region_list_fill(s, t, list, fine, w->image_path));
+    LOB_TRY(lob_region_list_fill(s, t, list, fine, w->slabs.path));
     if (image->channels == 1) return LOB_OK;
     free(t->intensities);
     t->intensities = NULL;
@@ -42,7 +42,7 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
 static lob_status measure_channel(lob_session *s, work *w, int channel, const lob_volume *labels,
                                   const lob_label_set *set)
 {
-    const char *const path = w->image_path;
+    const char *const path = w->slabs.path;
     lob_volume image = w->slab.image;
     lob_region_list list = {.needs = channel == 0 ? lob_supervoxels_needs(w) : 0};
     image.data =
@@ -130,7 +130,7 @@ static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
         &w->contacts, &w->contact_count, grid, &w->image.geometry, w->means, w->image.channels,
         w->options.slice_axis, s->team, &s->context, &s->error);
     lob_session_hold(s, w->contact_count * (int64_t)sizeof *w->contacts);
-    return lob_session_name(s, st, w->image_path, NULL);
+    return lob_session_name(s, st, w->slabs.path, NULL);
 }
 
 /* ---- the whole ---- */
@@ -144,7 +144,7 @@ static lob_status cut_slab(lob_session *s, const lob_slab *slab, void *user)
     LOB_TRY(lob_supervoxels_cut(s, w));
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->image_path, NULL));
+    LOB_TRY(lob_session_done(s, measure(s, w, &grid), w->slabs.path, NULL));
     LOB_TRY(lob_slabs_report_sent(s, before));
     lob_supervoxels_report(s, w);
     return lob_supervoxels_write(s, w);
@@ -155,7 +155,7 @@ static lob_status make(lob_session *s, work *w)
     lob_slabs *const slabs = &w->slabs;
     /* Labels, and iterations or numbering; then labels again, or the means. */
     enum { LABEL = 4, WORKING = 4, MEAN = 4 };
-    if (w->plan == 0) LOB_TRY(lob_session_device(s));
+    if (w->slabs.plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     w->image = slabs->volume; /* for options and the report */
     w->image.data = NULL;
@@ -171,12 +171,6 @@ static lob_status make(lob_session *s, work *w)
 
 lob_status lob_supervoxels_by_slabs(lob_session *s, work *w)
 {
-    w->slabs = (lob_slabs){.path = w->image_path,
-                           .mask = w->mask_path,
-                           .frame = w->frame,
-                           .channel = -1,
-                           .plan = w->plan,
-                           .at_once = true};
     const lob_status st = make(s, w);
     w->image = lob_volume_empty(); /* it was the file's */
     return lob_slabs_close(s, &w->slabs, st);

@@ -12,17 +12,15 @@ enum { LOB_LAB_AUTO, LOB_LAB_ON, LOB_LAB_OFF }; /* in the order of the option's 
 #define LOB_LAB_COMPACTNESS 0.1
 
 typedef struct {
-    const char *image_path, *labels_path, *mask_path;
-    const char *mean_path, *boundaries_path, *table, *graph, *name, *columns;
-    int frame, method, count, iterations, slices, lab, plan;
-    double compactness, ratio, smallest, range[2];
+    const char *labels_path, *mean_path, *boundaries_path, *table, *graph, *name, *columns;
+    int method, count, slices, lab;
+    double compactness, ratio;
     lob_size size;
-    bool until_still;
+    lob_supervoxels_options options;
     char compactness_help[160], ratio_help[120]; /* of options whose defaults depend */
 
     lob_volume image, labels;
     uint8_t *mask; /* NULL: everything may be cut */
-    lob_supervoxels_options options;
     lob_supervoxels_stats stats;
 
     /* on request */

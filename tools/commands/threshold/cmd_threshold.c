@@ -31,7 +31,7 @@ static lob_status check(lob_session *s, void *user)
                             ways[i].name);
         first = ways[i].name;
     }
-    if (lob_threshold_is_hysteretic(w) && (lob_team_size(s->ranks) > 1 || w->plan > 0))
+    if (lob_threshold_is_hysteretic(w) && (lob_team_size(s->ranks) > 1 || w->slabs.plan > 0))
         return lob_fail(&s->error, LOB_EARG, "--hysteresis needs the whole volume: start one task");
     if (w->offset != 0 && !lob_threshold_is_local(w))
         return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
@@ -68,10 +68,10 @@ static lob_threshold_options options_of(const work *w)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
-    LOB_TRY(lob_grid_choose_channel(s, &w->image, w->channel, w->image_path));
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, w->slabs.frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, w->slabs.channel, w->slabs.path));
     LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->labels_path));
-    return lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path);
+    return lob_grid_mask(s, &w->mask, w->slabs.mask, &w->image, w->slabs.path);
 }
 
 static lob_status label(lob_session *s, work *w)
@@ -87,7 +87,7 @@ static lob_status label(lob_session *s, work *w)
     } else {
         const lob_status st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options,
                                                     &s->context, &s->error);
-        LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
+        LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
     }
     lob_session_computed(s);
     return LOB_OK;
@@ -99,11 +99,6 @@ static lob_status threshold(lob_session *s, void *user)
     w->options = options_of(w);
     if (lob_threshold_is_hysteretic(w) || lob_threshold_is_local(w))
         w->options.kind = LOB_THRESHOLDS; /* none of them */
-    w->slabs = (lob_slabs){.path = w->image_path,
-                           .mask = w->mask_path,
-                           .frame = w->frame,
-                           .channel = w->channel,
-                           .plan = w->plan};
     if (!lob_threshold_is_hysteretic(w) &&
         lob_slabs_serve(s, &w->slabs, lob_threshold_voxel_bytes(w))) {
         LOB_TRY(lob_session_device(s));
@@ -132,18 +127,17 @@ static void options(lob_rows *to, void *user)
 {
     work *const w = user;
     *w = (work){
-        .frame = -1,
-        .channel = -1,
+        .slabs = {.frame = -1, .channel = -1},
         .neighbours = -1,
         .slices = -1,
         .above = INFINITY,
-        .range = {NAN,  NAN},
-        .hysteresis = {NAN,    NAN},
+        .range = {NAN,           NAN},
+        .hysteresis = {NAN,NAN},
         .percentile = NAN,
-        .local_size = {.value = INFINITY},
+        .local_size = {.value = INFINITY        },
     };
     const lob_option rows[] = {
-        OPERAND_IMAGE(&w->image_path, "scan"),
+        OPERAND_IMAGE(&w->slabs.path, "scan"),
         OPT_LABELS_OUTPUT(&w->labels_path),
         OPT_INT(
             "otsu", &w->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
@@ -166,10 +160,10 @@ static void options(lob_rows *to, void *user)
             "slices", &w->slices, LOB_GRID_SLICES,
             "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
             "y, z are voxel axes"),
-        OPT_MASK(&w->mask_path, "look at and label only what is not 0 in this volume"),
-        OPT_FRAME(&w->frame, "image"),
-        OPT_CHANNEL(&w->channel),
-        OPT_PLAN(&w->plan),
+        OPT_MASK(&w->slabs.mask, "look at and label only what is not 0 in this volume"),
+        OPT_FRAME(&w->slabs.frame, "image"),
+        OPT_CHANNEL(&w->slabs.channel),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }

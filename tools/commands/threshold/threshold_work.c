@@ -47,7 +47,7 @@ lob_status lob_threshold_join(lob_session *s, work *w)
     o.regions = true;
     LOB_TRY(lob_session_take(s, bytes, w->labels_path));
     const lob_status st = s->backend->components(&w->joined, &in, &o, &s->context, &s->error);
-    LOB_TRY(lob_session_name(s, st, w->image_path, NULL));
+    LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
     w->stats = (lob_threshold_stats){
         .thresholds = 2,
         .threshold = {w->hysteresis[0], w->hysteresis[1]},
@@ -97,7 +97,7 @@ static lob_status find_box(lob_session *s, lob_filter_step *box, const work *w,
         box->along[a] = radius;
     }
     if (box->along[0] + box->along[1] + box->along[2] == 0)
-        return lob_fail_file(&s->error, LOB_EARG, w->image_path,
+        return lob_fail_file(&s->error, LOB_EARG, w->slabs.path,
                              "--local %.6g%s is less than a voxel", w->local_size.value,
                              w->local_size.voxels ? "vox" : "mm");
     return LOB_OK;
@@ -114,7 +114,7 @@ lob_status lob_threshold_locally(lob_session *s, work *w)
     lob_filter_output mean;
     LOB_TRY(lob_session_take(s, bytes, w->labels_path));
     LOB_TRY(lob_session_name(s, s->backend->filter(&mean, &in, &options, &s->context, &s->error),
-                             w->image_path, NULL));
+                             w->slabs.path, NULL));
     w->stats = (lob_threshold_stats){.separability = NAN, .working_bytes = mean.working_bytes};
     compare(w->labels.data, image, w->mask, mean.data, w->offset, s->context.threads);
     lob_filter_output_free(&mean);
@@ -154,9 +154,9 @@ void lob_threshold_report(lob_session *s, const work *w)
         cJSON_AddNumberToObject(s->results, "pieces_kept", (double)w->kept);
     }
     if (w->options.kind == LOB_THRESHOLD_OTSU || w->options.kind == LOB_THRESHOLD_PERCENTILE)
-        lob_session_note(s, "%s: %s %s", w->image_path,
+        lob_session_note(s, "%s: %s %s", w->slabs.path,
                          stats->thresholds > 1 ? "thresholds" : "threshold", text);
-    if (labelled == 0) lob_session_note(s, "%s: no voxel is labelled", w->image_path);
+    if (labelled == 0) lob_session_note(s, "%s: no voxel is labelled", w->slabs.path);
     lob_session_say(s, "thresholds: %s; labelled voxels: %lld of %lld", text, (long long)labelled,
                     (long long)voxels);
 }
@@ -183,7 +183,7 @@ static lob_status show_slab(lob_session *s, const lob_slab *slab, void *user)
     const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
     lob_session_compute(s, "labelling");
     const lob_status st = to->visit(to->visitor, &in);
-    return lob_session_done(s, st, to->w->image_path, NULL);
+    return lob_session_done(s, st, to->w->slabs.path, NULL);
 }
 
 static lob_status each_slab(void *user, lob_threshold_visit *visit, void *visitor)

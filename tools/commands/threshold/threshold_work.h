@@ -7,8 +7,8 @@
 #include <math.h>
 
 typedef struct {
-    const char *image_path, *labels_path, *mask_path;
-    int frame, channel, classes, neighbours, slices, plan;
+    const char *labels_path;
+    int classes, neighbours, slices;
     double above, range[2], hysteresis[2], percentile, offset;
     lob_size local_size;
 
