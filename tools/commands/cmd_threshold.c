@@ -1,14 +1,100 @@
-/* Ways of `lobule threshold` that are more than a threshold, its report, and all of it in slabs:
- * for volumes that do not fit in memory, or that several tasks share. */
-#include "tools/commands/threshold/threshold_work.h"
-
+/* lobule threshold: label voxels by comparing their values with thresholds, given or chosen. */
 #include "kernels/threshold/threshold_parts.h"
 #include "kernels/threshold/threshold_rule.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/slab_filter.h"
 #include "volumes/labels.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
-typedef lob_threshold_work work;
+typedef struct {
+    const char *labels_path;
+    int classes, neighbours, slices;
+    double above, range[2], hysteresis[2], percentile, offset;
+    lob_size local_size;
+
+    lob_volume image, labels;
+    uint8_t *mask; /* NULL: everything may be labelled */
+    lob_threshold_options options;
+    lob_threshold_stats stats;
+    lob_components_output joined; /* with --hysteresis: the pieces, */
+    uint8_t *keep;                /* which of them stay, */
+    int64_t kept;                 /* and how many */
+    int64_t labelled;             /* voxels */
+
+    lob_slabs slabs;          /* of a volume that is taken so, with */
+    lob_slab_filter local;    /* that of --local, */
+    uint8_t *slab_labels;     /* of a slab, with what is read around, */
+    int64_t largest, highest; /* the largest label so far, and that there may be; */
+    bool writes;              /* else only the largest is asked for */
+} work;
+
+static bool is_hysteretic(const work *w)
+{
+    return !isnan(w->hysteresis[0]);
+}
+
+static bool is_local(const work *w)
+{
+    return isfinite(w->local_size.value);
+}
+
+/* What the option table cannot say: there is one way to choose, and its own options. */
+static lob_status check(lob_session *s, void *user)
+{
+    work *const w = user;
+    const struct {
+        bool given;
+        const char *name;
+    } ways[] = {
+        {w->classes > 0,        "--otsu"      },
+        {isfinite(w->above),    "--above"     },
+        {!isnan(w->range[0]),   "--range"     },
+        {is_hysteretic(w),      "--hysteresis"},
+        {is_local(w),           "--local"     },
+        {!isnan(w->percentile), "--percentile"},
+    };
+    const char *first = NULL;
+    for (size_t i = 0; i < LOB_COUNT(ways); i++) {
+        if (!ways[i].given) continue;
+        if (first)
+            return lob_fail(&s->error, LOB_EARG, "%s and %s exclude each other", first,
+                            ways[i].name);
+        first = ways[i].name;
+    }
+    if (is_hysteretic(w) && (lob_team_size(s->ranks) > 1 || w->slabs.plan > 0))
+        return lob_fail(&s->error, LOB_EARG, "--hysteresis needs the whole volume: start one task");
+    if (w->offset != 0 && !is_local(w))
+        return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
+    if (w->slices >= 0 && is_local(w) && w->neighbours < 0) return LOB_OK;
+    if (!is_hysteretic(w) && (w->neighbours >= 0 || w->slices >= 0))
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s is for --hysteresis: voxels are compared one by one",
+                        w->neighbours >= 0 ? "--neighbours" : "--slices");
+    return is_hysteretic(w) ? lob_grid_neighbours(s, &w->neighbours, w->slices) : LOB_OK;
+}
+
+static lob_threshold_options options_of(const work *w)
+{
+    lob_threshold_options o = lob_threshold_defaults();
+    if (w->classes > 0) o.classes = w->classes;
+    if (isfinite(w->above)) {
+        o.kind = LOB_THRESHOLD_ABOVE;
+        o.above = w->above;
+    }
+    if (!isnan(w->range[0])) {
+        o.kind = LOB_THRESHOLD_RANGE;
+        o.low = w->range[0];
+        o.high = w->range[1];
+    }
+    if (!isnan(w->percentile)) {
+        o.kind = LOB_THRESHOLD_PERCENTILE;
+        o.percent = w->percentile;
+    }
+    return o;
+}
 
 /* ---- hysteresis ---- */
 
@@ -34,7 +120,7 @@ static lob_status keep_pieces(lob_session *s, work *w)
     return LOB_OK;
 }
 
-lob_status lob_threshold_join(lob_session *s, work *w)
+static lob_status join(lob_session *s, work *w)
 {
     const lob_components_input in = {.image = &w->image, .mask = w->mask, .intensities = &w->image};
     const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
@@ -103,7 +189,7 @@ static lob_status find_box(lob_session *s, lob_filter_step *box, const work *w,
     return LOB_OK;
 }
 
-lob_status lob_threshold_locally(lob_session *s, work *w)
+static lob_status threshold_locally(lob_session *s, work *w)
 {
     const lob_volume *image = &w->image;
     lob_filter_step box;
@@ -124,7 +210,8 @@ lob_status lob_threshold_locally(lob_session *s, work *w)
 
 /* ---- the report ---- */
 
-int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads)
+/* How many of these labels are not 0. */
+static int64_t count_labelled(const uint8_t *of, int64_t voxels, int threads)
 {
     int64_t n = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : n)
@@ -132,7 +219,8 @@ int64_t lob_threshold_labelled(const uint8_t *of, int64_t voxels, int threads)
     return n;
 }
 
-void lob_threshold_report(lob_session *s, const work *w)
+/* Fill in the report; note what the user should know. */
+static void report(lob_session *s, const work *w)
 {
     const lob_threshold_stats *stats = &w->stats;
     const int64_t labelled = w->labelled, voxels = lob_voxels(&w->image);
@@ -149,7 +237,7 @@ void lob_threshold_report(lob_session *s, const work *w)
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)stats->working_bytes);
     if (!isnan(stats->separability))
         cJSON_AddNumberToObject(s->results, "separability", stats->separability);
-    if (lob_threshold_is_hysteretic(w)) {
+    if (is_hysteretic(w)) {
         cJSON_AddNumberToObject(s->results, "pieces", (double)w->joined.count);
         cJSON_AddNumberToObject(s->results, "pieces_kept", (double)w->kept);
     }
@@ -161,10 +249,11 @@ void lob_threshold_report(lob_session *s, const work *w)
                     (long long)voxels);
 }
 
-int64_t lob_threshold_voxel_bytes(const work *w)
+/* Bytes that work takes for a voxel, beside image and mask. */
+static int64_t voxel_bytes(const work *w)
 {
     enum { LABELS = 1, MEAN = 12 };
-    return LABELS + (lob_threshold_is_local(w) ? MEAN : 0);
+    return LABELS + (is_local(w) ? MEAN : 0);
 }
 
 /* ---- in slabs: thresholds ---- */
@@ -199,7 +288,7 @@ static lob_status find_thresholds(lob_session *s, work *w)
     looker to = {s, w, NULL, NULL};
     const lob_threshold_parts parts = {
         .each = each_slab, .user = &to, .team = s->team, .image = &w->slabs.volume};
-    const int64_t bytes = lob_threshold_voxel_bytes(w);
+    const int64_t bytes = voxel_bytes(w);
     LOB_TRY(lob_slabs_cut(s, &w->slabs, 0, 1, bytes, 1));
     if (w->slabs.plan > 0) return LOB_OK;
     const lob_status st =
@@ -236,7 +325,7 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     const lob_threshold_input in = {.image = &slab->image, .mask = slab->mask};
     const uint8_t *own;
-    if (lob_threshold_is_local(w)) {
+    if (is_local(w)) {
         LOB_TRY(label_locally(s, w, slab));
     } else {
         lob_session_compute(s, "labelling");
@@ -245,7 +334,7 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
     }
     own = w->slab_labels + lob_slab_before(slab);
     if (w->writes) {
-        w->labelled += lob_threshold_labelled(own, lob_slab_voxels(slab), s->context.threads);
+        w->labelled += count_labelled(own, lob_slab_voxels(slab), s->context.threads);
         return lob_slabs_put(s, &w->slabs, slab, own);
     }
     for (int64_t i = 0; i < lob_slab_voxels(slab) && w->largest < w->highest; i++)
@@ -271,20 +360,154 @@ static lob_status write_labels(lob_session *s, work *w)
     return lob_team_reduce(s->team, &w->labelled, 1, LOB_TEAM_SUM, &s->error);
 }
 
-lob_status lob_threshold_by_slabs(lob_session *s, work *w)
+/* All of it in slabs: what does not fit in memory, or several tasks share. */
+static lob_status threshold_slabs(lob_session *s, work *w)
 {
     const lob_filter_options options = lob_filter_defaults();
     lob_filter_step box;
     LOB_TRY(lob_slabs_open(s, &w->slabs));
     LOB_TRY(lob_session_check(s, &w->slabs.volume, LOB_U8, 1, w->labels_path));
-    LOB_TRY(lob_threshold_is_local(w) ? prepare_local(s, w, &box, &options)
-                                      : find_thresholds(s, w));
+    LOB_TRY(is_local(w) ? prepare_local(s, w, &box, &options) : find_thresholds(s, w));
     if (w->slabs.plan > 0) return LOB_OK;
     const int64_t voxels = lob_slabs_voxels(&w->slabs);
     if (!(w->slab_labels = lob_session_array(s, voxels, 1, w->labels_path))) return LOB_ENOMEM;
     LOB_TRY(write_labels(s, w));
     w->image = w->slabs.volume; /* for the report */
-    lob_threshold_report(s, w);
+    report(s, w);
     w->image = lob_volume_empty();
     return lob_slabs_commit(s, &w->slabs);
 }
+
+/* ---- the command ---- */
+
+static lob_status read_inputs(lob_session *s, work *w)
+{
+    LOB_TRY(lob_session_read(s, &w->image, w->slabs.path, w->slabs.frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, w->slabs.channel, w->slabs.path));
+    LOB_TRY(lob_session_check(s, &w->image, LOB_U8, 1, w->labels_path));
+    return lob_grid_mask(s, &w->mask, w->slabs.mask, &w->image, w->slabs.path);
+}
+
+static lob_status label(lob_session *s, work *w)
+{
+    const lob_threshold_input in = {.image = &w->image, .mask = w->mask};
+    LOB_TRY(lob_grid_make(s, &w->labels, &w->image, LOB_U8, 1, w->labels_path));
+    lob_label_names_free(&w->labels.names); /* those of the image's own labels */
+    lob_session_compute(s, "labelling");
+    if (is_hysteretic(w)) {
+        LOB_TRY(join(s, w));
+    } else if (is_local(w)) {
+        LOB_TRY(threshold_locally(s, w));
+    } else {
+        const lob_status st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options,
+                                                    &s->context, &s->error);
+        LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
+    }
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+static lob_status threshold(lob_session *s, void *user)
+{
+    work *const w = user;
+    w->options = options_of(w);
+    if (is_hysteretic(w) || is_local(w)) w->options.kind = LOB_THRESHOLDS; /* none of them */
+    if (!is_hysteretic(w) && lob_slabs_serve(s, &w->slabs, voxel_bytes(w))) {
+        LOB_TRY(lob_session_device(s));
+        return lob_slabs_close(s, &w->slabs, threshold_slabs(s, w));
+    }
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(label(s, w));
+    w->labelled = count_labelled(w->labels.data, lob_voxels(&w->labels), s->context.threads);
+    report(s, w);
+    return lob_session_write(s, &w->labels, w->labels_path, true);
+}
+
+static void release(void *user)
+{
+    work *const w = user;
+    LOB_VOLUMES_FREE(&w->image, &w->labels);
+    lob_components_output_free(&w->joined);
+    free(w->mask);
+    free(w->keep);
+    free(w->slab_labels);
+}
+
+static void options(lob_rows *to, void *user)
+{
+    work *const w = user;
+    *w = (work){
+        .slabs = {.frame = -1, .channel = -1},
+        .neighbours = -1,
+        .slices = -1,
+        .above = INFINITY,
+        .range = {NAN,           NAN},
+        .hysteresis = {NAN,NAN},
+        .percentile = NAN,
+        .local_size = {.value = INFINITY        },
+    };
+    const lob_option rows[] = {
+        OPERAND_IMAGE(&w->slabs.path, "scan"),
+        OPT_LABELS_OUTPUT(&w->labels_path),
+        OPT_INT(
+            "otsu", &w->classes, "N", 2, LOB_THRESHOLD_MAX_CLASSES,
+            "cut into so many classes, 0 to N-1, by Otsu's method; without any of these options 2"),
+        OPT_REAL("above", &w->above, "T", -DBL_MAX, DBL_MAX, "1 is what is above this value"),
+        OPT_PAIR("range", &w->range, -INFINITY, INFINITY,
+                 "1 is what is in this range; inf and -inf leave an end open"),
+        OPT_PAIR("hysteresis", &w->hysteresis, -DBL_MAX, DBL_MAX,
+                 "1 are the pieces above LO that hold a voxel above HI"),
+        OPT_REAL("percentile", &w->percentile, "P", 0, 100,
+                 "1 is what is above this percentile of the values, as numpy.percentile gives it"),
+        OPT_LENGTH("local", &w->local_size, 0, 1e6,
+                   "1 is what is above the mean of the box around, of this radius; as 5mm or 3vox",
+                   .above_low = true),
+        OPT_REAL("offset", &w->offset, "D", -DBL_MAX, DBL_MAX,
+                 "lower the threshold of --local by this, in image units"),
+        OPT_INT_OF("neighbours", &w->neighbours, "4|6|8|18|26",
+                   "neighbours that join pieces of --hysteresis; left out: 26, with --slices 8"),
+        OPT_CHOICE(
+            "slices", &w->slices, LOB_GRID_SLICES,
+            "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
+            "y, z are voxel axes"),
+        OPT_MASK(&w->slabs.mask, "look at and label only what is not 0 in this volume"),
+        OPT_FRAME(&w->slabs.frame, "image"),
+        OPT_CHANNEL(&w->slabs.channel),
+        OPT_PLAN(&w->slabs.plan),
+    };
+    LOB_ROWS(to, rows);
+}
+
+const lob_command lob_command_threshold = {
+    .name = "threshold",
+    .summary = "label voxels by one or several thresholds",
+    .description =
+        "One of --otsu, --above, --range, --hysteresis, --percentile and --local says what is "
+        "labelled. Otsu's method finds the thresholds that make the variance between the classes "
+        "largest. Integers whose range is at most 65535 are looked at value by value, all other "
+        "images through 256 bins of equal width; a class is what is above its threshold. "
+        "Thresholds that were chosen are printed and stand in the report, with the share of the "
+        "variance that they explain (separability).\n"
+        "--hysteresis joins what is above LO into pieces and keeps those in which something is "
+        "above HI (Canny). --local compares each voxel with the mean of the box around it, for "
+        "images whose brightness drifts; beyond the volume and outside of --mask nothing counts.\n"
+        "NaN and infinite voxels and those outside of --mask count in nothing and get 0. What is "
+        "compared is slope * stored + inter in doubles, as nibabel gives it, but float32s that are "
+        "not scaled as they are, with thresholds rounded to float32, as numpy does. Labels are the "
+        "same bytes on every machine, device and number of threads.",
+    .examples = "lobule threshold scan.nii.gz -o bright.nii.gz\n"
+                "lobule threshold scan.nii.gz -o tissue.nii.gz --otsu 4 --mask body.nii.gz\n"
+                "lobule threshold scan.nii.gz -o vessels.nii.gz --hysteresis 150,250",
+    .result = "labelled_voxels",
+    .result_text = "voxels labelled",
+    .settings_bytes = sizeof(work),
+    .options = options,
+    .check = check,
+    .work = threshold,
+    .release = release,
+    .voxel_ns = 10,
+    .shares = true,
+    .spreads = true,
+    .only_prints = "plan",
+};

@@ -1,10 +1,24 @@
 /* lobule cells: from an image of cells or nuclei to a label for each. */
-#include "tools/commands/cells/cells_recipe.h"
+#include "kernels/cells/cells.h"
 #include "tools/commands/commands.h"
+#include "tools/inout/grid.h"
 #include "tools/table/region_table.h"
 #include "tools/table/table_file.h"
+#include "tools/text/text.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The columns of the table of cells. */
+#define COLUMNS "basic,diameter,elongation,sphericity,neighbours"
+
+/* What it reads and writes. */
+typedef struct {
+    const char *image, *out, *table; /* files; no table: NULL */
+    int frame, channel;              /* of the image; < 0: not given */
+    lob_stated_grid stated;          /* of the image */
+} lob_cells_files;
 
 typedef struct {
     lob_cells_files files;
@@ -77,6 +91,76 @@ static lob_status label(lob_session *s, settings *set)
     return lob_session_take(s, lob_volume_bytes(&set->labels), set->files.out);
 }
 
+/* ---- --print: the plan as lines of commands ---- */
+
+/* Flood from the seeds, and join what the walls of these values do not part. */
+static void print_flood(const lob_cells_plan *plan, const char *image, const char *more)
+{
+    printf("lobule growcut %s @seeds -o %s --rule flood --trust-seeds%s\n", image,
+           plan->wall > 0 ? "@basins" : "@joined", more);
+    if (plan->wall > 0)
+        printf("lobule merge @basins %s -o @joined --share %.9g --level %.9g\n", image, plan->wall,
+               plan->wall_level);
+}
+
+static void print_bodies(const lob_cells_plan *plan, const char *image)
+{
+    printf("lobule filter %s -o @smooth --gaussian %.9gmm --edge nearest", image, plan->smooth_mm);
+    if (isfinite(plan->brightest)) printf(" --window -inf,%.9g", plan->brightest);
+    printf("\nlobule threshold @smooth -o @bright --local %.9gmm --offset %.9g\n", plan->around_mm,
+           plan->offset);
+    printf("lobule distance @bright -o @surface --signed\n");
+    printf("lobule filter @surface -o @valleys --gaussian %.9gmm --edge nearest\n", plan->depth_mm);
+    printf("lobule filter @valleys -o @depth --scale -1,0\n");
+    printf("lobule maxima @depth -o @seeds --mask @bright --distance %.9gmm\n", plan->apart_mm);
+    print_flood(plan, "@valleys", " --mask @bright");
+}
+
+static void print_walls(const lob_cells_plan *plan, const char *image)
+{
+    printf("lobule filter %s -o @smooth --gaussian %.9gmm --edge nearest\n", image,
+           plan->smooth_mm);
+    printf("lobule filter @smooth -o @inside --scale -1,0\n");
+    printf("lobule maxima @inside -o @seeds --height %.9g\n", plan->height);
+    print_flood(plan, "@smooth", "");
+}
+
+static void print_triple(const char *option, const double value[3])
+{
+    if (!isnan(value[0])) printf(" --%s=%.17g,%.17g,%.17g", option, value[0], value[1], value[2]);
+}
+
+/* Print lines of commands that give the bytes of lob_cells: a recipe, to keep and change. */
+static lob_status print_recipe(const lob_cells_plan *plan, const lob_cells_files *files,
+                               lob_error *error)
+{
+    const bool part =
+        files->frame >= 0 || files->channel >= 0 || lob_grid_is_stated(&files->stated);
+    char *const file = lob_shell_word(files->image), *const out = lob_shell_word(files->out);
+    char *const table = files->table ? lob_shell_word(files->table) : NULL;
+    const bool made = file && out && (table || !files->table);
+    if (made) {
+        const char *const image = part ? "@image" : file;
+        if (part) printf("lobule convert %s @image", file);
+        if (files->frame >= 0) printf(" --frame %d", files->frame);
+        if (files->channel >= 0) printf(" --channel %d", files->channel);
+        print_triple("spacing", files->stated.spacing);
+        print_triple("origin", files->stated.origin);
+        if (part) printf("\n");
+        (plan->walls ? print_walls : print_bodies)(plan, image);
+        printf("lobule labels @joined -o %s --fill-holes --min-size %.9gmm3 --sequential\n",
+               table ? "@cells" : out, plan->least_mm3);
+        if (table) {
+            printf("lobule stats %s @cells --table %s --columns " COLUMNS "\n", image, table);
+            printf("lobule convert @cells %s --labels\n", out);
+        }
+    }
+    free(file);
+    free(out);
+    free(table);
+    return made ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
+}
+
 /* ---- results ---- */
 
 static void report_plan(lob_session *s, const lob_cells_plan *plan)
@@ -120,10 +204,8 @@ static void note_gaps(lob_session *s, const settings *set)
 
 static lob_status write_table(lob_session *s, settings *set)
 {
-    set->table = (lob_region_table){.grid = &set->labels,
-                                    .image = &set->image,
-                                    .count = set->stats.cells,
-                                    .columns = LOB_CELLS_COLUMNS};
+    set->table = (lob_region_table){
+        .grid = &set->labels, .image = &set->image, .count = set->stats.cells, .columns = COLUMNS};
     LOB_TRY(lob_region_table_measure(s, &set->table, set->files.image, NULL));
     note_gaps(s, set);
     return lob_region_table_write(s, &set->table, set->files.table);
@@ -156,7 +238,7 @@ static lob_status work(lob_session *s, settings *set)
                                               &s->context, &s->error),
                              set->files.image, NULL));
     report_plan(s, &set->plan);
-    if (set->print) return lob_cells_recipe_print(&set->plan, &set->files, &s->error);
+    if (set->print) return print_recipe(&set->plan, &set->files, &s->error);
     LOB_TRY(label(s, set));
     report_cells(s, set);
     if (set->files.table) LOB_TRY(write_table(s, set));
