@@ -29,10 +29,10 @@ KNOWS = {
 # in the rows above it here. What lies at the top of a room is named by its files, without suffix.
 LAYERS = {
     "kernels": [
-        "context budget team progress threads arrays plan_number simd_clones device levels histogram pair_table",
+        "context budget team progress share threads arrays plan_number simd_clones device levels histogram pair_table",
         "appearance backend_cuda components distance filters fuse growcut labels maxima merge morphology phantom refine"
         " regions register resample scores supervoxels threshold",
-        "backends",
+        "backends backends_cuda",
         "carry cells live segment",
     ],
     "tools": [
