@@ -94,7 +94,7 @@ static lob_status measure_bodies(choice *c, lob_volume *smooth)
         if (st == LOB_OK) st = lob_cells_split(&c->job, &c->above, &stats, &around);
         if (st == LOB_OK) st = few_hide_others(c, &again, &stats, &around);
         if (st == LOB_OK && again) st = dim(c, &again, smooth);
-        lob_cells_drop(&c->job, &around);
+        lob_segment_drop(&c->job.steps, &around);
     } while (st == LOB_OK && again);
     /* In tissue that is mostly bright, what is dark parts first; brighter is brighter all the same.
      */
@@ -123,14 +123,14 @@ static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
 {
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
     lob_volume smooth = lob_volume_empty();
-    LOB_TRY(lob_cells_step(&c->job, (1 + c->job.to) / 2));
+    LOB_TRY(lob_share_next(&c->job.share, (1 + c->job.share.to) / 2));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
     if (st == LOB_OK) st = lob_cells_put_gaps(&c->job, &smooth, c->image);
     /* how often bodies are compared with what is around is not known: the bar waits there */
-    if (st == LOB_OK) st = lob_cells_step(&c->job, c->job.to);
+    if (st == LOB_OK) st = lob_share_next(&c->job.share, c->job.share.to);
     if (st == LOB_OK) st = (as_bodies ? measure_bodies : measure_walls)(c, &smooth);
-    c->job.to = 1;
-    lob_cells_drop(&c->job, &smooth);
+    c->job.share.to = 1;
+    lob_segment_drop(&c->job.steps, &smooth);
     return st;
 }
 
@@ -211,6 +211,14 @@ static lob_status check(const lob_cells_options *o, const lob_volume *image, lob
     return LOB_OK;
 }
 
+/* Can a voxel of an image be NaN or infinite? */
+static bool may_have_gaps(const lob_volume *image)
+{
+    const lob_type_info *const type = lob_type_of(image->type);
+    return !type->is_integer || !isfinite(image->slope * type->lowest + image->inter) ||
+           !isfinite(image->slope * type->highest + image->inter);
+}
+
 lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
                             const lob_cells_options *options, const lob_backend *backend,
                             const lob_context *context, lob_error *error)
@@ -224,8 +232,8 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
     lob_volume whole = lob_volume_empty();
     LOB_TRY(check(options, image, error));
     for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
-    c.job.gaps = lob_cells_may_have_gaps(image);
-    LOB_TRY(lob_cells_given(&c.job, &whole, image));
+    c.job.gaps = may_have_gaps(image);
+    LOB_TRY(lob_segment_here(&c.job.steps, &whole, image, error));
     c.image = &whole;
     lob_status st = lob_cells_make(&c.job, &c.above, image, LOB_U8);
     if (st == LOB_OK && isinf(options->size_mm))
@@ -233,7 +241,7 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
     if (st == LOB_OK) st = check_size(&c);
     if (st == LOB_OK) st = measure(&c, options->smooth * c.size_mm, !options->walls);
     if (st == LOB_OK) *plan = plan_of(&c);
-    lob_cells_drop(&c.job, &c.above);
-    lob_cells_drop(&c.job, &whole);
+    lob_segment_drop(&c.job.steps, &c.above);
+    lob_segment_drop(&c.job.steps, &whole);
     return st;
 }

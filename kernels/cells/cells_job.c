@@ -4,97 +4,32 @@
 #include "volumes/bytes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,
                               lob_error *error)
 {
     return (lob_cells_job){
-        .backend = backend,
-        .caller = caller,
+        .steps = {.backend = backend,
+                  .context = caller,
+                  .budget = {.who = "cells", .limit = caller->max_memory}},
+        .share = {.caller = caller},
         .error = error,
         .edge = LOB_EDGE_NEAREST,
-        .budget = {.who = "cells", .limit = caller->max_memory},
     };
-}
-
-static int on_progress(void *user, double done)
-{
-    const lob_cells_job *const j = user;
-    return j->caller->progress(j->caller->user, j->from + (j->to - j->from) * done);
-}
-
-lob_status lob_cells_step(lob_cells_job *j, double to)
-{
-    j->from = j->to;
-    j->to = to;
-    return j->caller->progress && on_progress(j, 0) ? LOB_ECANCEL : LOB_OK;
 }
 
 lob_context lob_cells_context(lob_cells_job *j)
 {
-    lob_context context = lob_budget_inner(&j->budget, j->caller);
-    if (context.progress) {
-        context.progress = on_progress;
-        context.user = j;
-    }
-    return context;
+    return lob_share_context(&j->share, lob_budget_inner(&j->steps.budget, j->steps.context));
 }
 
 /* ---- voxels ---- */
 
-/* An image's grid alone. */
-static lob_volume grid_of(const lob_volume *image, lob_type type)
-{
-    lob_volume v = lob_volume_empty();
-    v.type = type;
-    v.dims = image->dims;
-    v.geometry = image->geometry;
-    return v;
-}
-
 lob_status lob_cells_make(lob_cells_job *j, lob_volume *out, const lob_volume *image, lob_type type)
 {
-    const lob_volume grid = grid_of(image, type);
-    *out = lob_volume_empty();
-    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(&grid), j->error));
-    const lob_status st = lob_volume_at(out, &grid, type, 1, j->caller, j->error);
-    if (st != LOB_OK) lob_budget_release(&j->budget, lob_volume_bytes(&grid));
-    return st;
-}
-
-lob_status lob_cells_given(lob_cells_job *j, lob_volume *out, const lob_volume *image)
-{
-    const lob_place place = lob_context_place(j->caller);
-    lob_volume given = *image;
-    given.borrowed = true;
-    given.release = NULL;
-    given.header = (lob_header){.format = NULL};
-    given.names = (lob_label_names){.rows = NULL};
-    *out = given;
-    if (lob_place_same(image->place, place)) return LOB_OK;
-    *out = lob_volume_empty();
-    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(image), j->error));
-    const lob_status st = lob_volume_move(out, &given, place, j->caller, j->error);
-    if (st != LOB_OK) lob_budget_release(&j->budget, lob_volume_bytes(image));
-    return st;
-}
-
-lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made, lob_place place)
-{
-    *out = *made;
-    if (lob_place_same(made->place, place)) return LOB_OK;
-    *out = lob_volume_empty();
-    const lob_status st = lob_volume_move(out, made, place, j->caller, j->error);
-    lob_volume_free(made);
-    return st;
-}
-
-void lob_cells_drop(lob_cells_job *j, lob_volume *v)
-{
-    if (v->data && !v->borrowed) lob_budget_release(&j->budget, lob_volume_bytes(v));
-    lob_volume_free(v);
+    const lob_volume grid = lob_segment_grid(image->dims, &image->geometry);
+    return lob_segment_make(&j->steps, out, &grid, type, 1, j->error);
 }
 
 /* ---- passes ---- */
@@ -108,13 +43,6 @@ lob_cells_pass lob_cells_pass_of(lob_cells_pass_kind kind, int64_t n, const lob_
     p.slope = image->slope;
     p.inter = image->inter;
     return p;
-}
-
-bool lob_cells_may_have_gaps(const lob_volume *image)
-{
-    const lob_type_info *const type = lob_type_of(image->type);
-    return !type->is_integer || !isfinite(image->slope * type->lowest + image->inter) ||
-           !isfinite(image->slope * type->highest + image->inter);
 }
 
 lob_status lob_cells_put_gaps(lob_cells_job *j, const lob_volume *to, const lob_volume *image)
@@ -132,7 +60,7 @@ lob_status lob_cells_split(lob_cells_job *j, lob_volume *above, lob_threshold_st
     const lob_threshold_input in = {.image = image, .place = image->place};
     const lob_threshold_options options = lob_threshold_defaults();
     const lob_context context = lob_cells_context(j);
-    return j->backend->threshold(above->data, stats, &in, &options, &context, j->error);
+    return j->steps.backend->threshold(above->data, stats, &in, &options, &context, j->error);
 }
 
 lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lob_volume *image,
@@ -142,31 +70,34 @@ lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lo
     const lob_maxima_input in = {image, mask};
     lob_maxima_options own = *options;
     memcpy(own.spacing, image->geometry.spacing_mm, sizeof own.spacing);
-    LOB_TRY(lob_budget_hold(&j->budget, bytes, j->error));
+    LOB_TRY(lob_budget_hold(&j->steps.budget, bytes, j->error));
     const lob_context context = lob_cells_context(j);
-    const lob_status st = j->backend->maxima(found, &in, &own, &context, j->error);
-    lob_budget_release(&j->budget, bytes);
+    const lob_status st = j->steps.backend->maxima(found, &in, &own, &context, j->error);
+    lob_budget_release(&j->steps.budget, bytes);
     return st;
 }
 
 lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume *image,
                             const lob_filter_step *steps, int count)
 {
-    const lob_volume grid = grid_of(image, LOB_F32);
-    const lob_filter_input in = {
-        .image = image, .steps = steps, .step_count = count, .place = lob_context_place(j->caller)};
+    lob_volume grid = lob_segment_grid(image->dims, &image->geometry);
+    const lob_filter_input in = {.image = image,
+                                 .steps = steps,
+                                 .step_count = count,
+                                 .place = lob_context_place(j->steps.context)};
     lob_filter_options options = lob_filter_defaults();
     lob_filter_output result = {.data = NULL};
     if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = j->edge;
+    grid.type = LOB_F32;
     *out = lob_volume_empty();
-    LOB_TRY(lob_budget_hold(&j->budget, lob_volume_bytes(&grid), j->error));
+    LOB_TRY(lob_budget_hold(&j->steps.budget, lob_volume_bytes(&grid), j->error));
     const lob_context context = lob_cells_context(j);
-    lob_status st = j->backend->filter(&result, &in, &options, &context, j->error);
+    lob_status st = j->steps.backend->filter(&result, &in, &options, &context, j->error);
     if (st == LOB_OK &&
         lob_volume_adopt_at(out, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
         st = lob_fail(j->error, LOB_ENOMEM, "no memory for cells");
     lob_filter_output_free(&result);
-    if (st != LOB_OK) lob_budget_release(&j->budget, lob_volume_bytes(&grid));
+    if (st != LOB_OK) lob_budget_release(&j->steps.budget, lob_volume_bytes(&grid));
     return st;
 }
 

@@ -7,27 +7,23 @@
 #define LOB_CELLS_JOB_H
 
 #include "kernels/arrays.h"
-#include "kernels/budget.h"
 #include "kernels/cells/cells.h"
 #include "kernels/cells/cells_voxel.h"
+#include "kernels/segment/segment_job.h"
+#include "kernels/share.h"
 
 LOB_BEGIN_DECLS
 
 typedef struct {
-    const lob_backend *backend;
-    const lob_context *caller;
+    lob_segment_job steps; /* backend, context, memory of what lies between the steps */
     lob_error *error;
-    lob_budget budget; /* of what lies between the steps */
-    double from, to;   /* of the caller's progress: what the step at hand covers */
-    lob_edge edge;     /* of Gaussians */
-    bool gaps; /* voxels of the image that is looked at for a choice may be NaN or infinite */
+    lob_share share; /* of the caller's progress: the step at hand's */
+    lob_edge edge;   /* of Gaussians */
+    bool gaps;       /* voxels of the image that is looked at for a choice may be NaN or infinite */
 } lob_cells_job;
 
 lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,
                               lob_error *error);
-
-/* Begin a step that ends at a share of the whole. Returns LOB_OK or LOB_ECANCEL. */
-lob_status lob_cells_step(lob_cells_job *j, double to);
 
 /* The context of a step's call: its progress is a part of the caller's, its memory what is left. */
 lob_context lob_cells_context(lob_cells_job *j);
@@ -36,16 +32,6 @@ lob_context lob_cells_context(lob_cells_job *j);
  * they are not set. */
 lob_status lob_cells_make(lob_cells_job *j, lob_volume *out, const lob_volume *image,
                           lob_type type);
-
-/* An image of the caller's, wherever it is: a view of it, or a copy. Its scale stays. */
-lob_status lob_cells_given(lob_cells_job *j, lob_volume *out, const lob_volume *image);
-
-/* Give a volume to the caller at a place: itself, or a copy; made is gone afterwards. */
-lob_status lob_cells_hand_over(lob_cells_job *j, lob_volume *out, lob_volume *made,
-                               lob_place place);
-
-/* Free them; none are fine. */
-void lob_cells_drop(lob_cells_job *j, lob_volume *v);
 
 /* A pass over voxels. sums: in ordinary memory; NULL: they are not wanted. */
 lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *pass);
@@ -56,9 +42,6 @@ lob_status lob_cells_pass_cuda(lob_cells_sums *of_piece, const lob_cells_pass *p
 
 /* A pass of a kind over so many voxels, its image's where there is one. */
 lob_cells_pass lob_cells_pass_of(lob_cells_pass_kind kind, int64_t n, const lob_volume *image);
-
-/* Can a voxel of an image be NaN or infinite? */
-bool lob_cells_may_have_gaps(const lob_volume *image);
 
 /* NaN where an image has gaps, if the job's may have some. */
 lob_status lob_cells_put_gaps(lob_cells_job *j, const lob_volume *to, const lob_volume *image);

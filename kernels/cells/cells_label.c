@@ -3,7 +3,6 @@
 #include "volumes/labels.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A call of lob_cells. */
@@ -45,14 +44,14 @@ static lob_status find_bright(call *c)
         {.kind = LOB_FILTER_CLAMP, .low = -INFINITY, .high = plan->brightest},
     };
     const lob_filter_step box = lob_cells_along(LOB_FILTER_BOX, c->image, plan->around_mm);
-    lob_status st = lob_cells_step(&c->job, 0.15);
+    lob_status st = lob_share_next(&c->job.share, 0.15);
     if (st == LOB_OK)
         st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
-    if (st == LOB_OK) st = lob_cells_step(&c->job, 0.25);
+    if (st == LOB_OK) st = lob_share_next(&c->job.share, 0.25);
     if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth, &box, 1);
     if (st == LOB_OK) st = mark_bright(c, &smooth, &mean);
-    lob_cells_drop(&c->job, &smooth);
-    lob_cells_drop(&c->job, &mean);
+    lob_segment_drop(&c->job.steps, &smooth);
+    lob_segment_drop(&c->job.steps, &mean);
     return st;
 }
 
@@ -68,16 +67,16 @@ static lob_status find_depth(call *c)
     lob_volume surface;
     options.kind = LOB_DISTANCE_SIGNED;
     memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
-    LOB_TRY(lob_cells_step(&c->job, 0.35));
+    LOB_TRY(lob_share_next(&c->job.share, 0.35));
     lob_status st = lob_cells_make(&c->job, &surface, c->image, LOB_F32);
     if (st == LOB_OK) {
         const lob_distance_output out = {.distance = surface.data};
         const lob_context context = lob_cells_context(&c->job);
-        st = c->job.backend->distance(&out, &in, &options, &context, c->job.error);
+        st = c->job.steps.backend->distance(&out, &in, &options, &context, c->job.error);
     }
-    if (st == LOB_OK) st = lob_cells_step(&c->job, 0.45);
+    if (st == LOB_OK) st = lob_share_next(&c->job.share, 0.45);
     if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface, &gaussian, 1);
-    lob_cells_drop(&c->job, &surface);
+    lob_segment_drop(&c->job.steps, &surface);
     return st;
 }
 
@@ -105,14 +104,14 @@ static lob_status find_seeds(call *c)
     options.height = plan->height;
     options.apart = plan->apart_mm;
     depth.slope = -1;
-    LOB_TRY(lob_cells_step(&c->job, 0.55));
+    LOB_TRY(lob_share_next(&c->job.share, 0.55));
     LOB_TRY(lob_cells_maxima(&c->job, &found, &depth, c->bright.data, &options));
     c->stats.seeds = found.count;
     const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
-    lob_status st = lob_budget_hold(&c->job.budget, bytes, c->job.error);
+    lob_status st = lob_budget_hold(&c->job.steps.budget, bytes, c->job.error);
     if (st == LOB_OK) {
         st = narrow(c, found.labels);
-        lob_budget_release(&c->job.budget, bytes);
+        lob_budget_release(&c->job.steps.budget, bytes);
     }
     lob_maxima_output_free(&found);
     return st;
@@ -135,13 +134,13 @@ static lob_status flood(call *c)
     if (c->stats.seeds == 1 && c->plan->walls)
         return lob_fail(c->job.error, LOB_EDATA,
                         "only one place is a seed, so everything would be one cell");
-    LOB_TRY(lob_cells_step(&c->job, 0.85));
+    LOB_TRY(lob_share_next(&c->job.share, 0.85));
     LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.type));
     const lob_growcut_output out = {.labels = c->basins.data};
     const lob_context context = lob_cells_context(&c->job);
-    LOB_TRY(c->job.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
+    LOB_TRY(c->job.steps.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
     c->stats.not_finite = stats.not_finite;
-    lob_cells_drop(&c->job, &c->seeds);
+    lob_segment_drop(&c->job.steps, &c->seeds);
     return LOB_OK;
 }
 
@@ -152,14 +151,14 @@ static lob_status join(call *c, lob_labels_rule *rules, int64_t *count)
     const lob_label_grid grid = {c->basins.data, c->basins.type, seeds, c->image->dims};
     const lob_basins_options options = {.share = c->plan->wall, .level = c->plan->wall_level};
     int32_t *to;
-    LOB_TRY(lob_budget_alloc(&c->job.budget, &to, seeds + 1, sizeof *to, c->job.error));
+    LOB_TRY(lob_budget_alloc(&c->job.steps.budget, &to, seeds + 1, sizeof *to, c->job.error));
     const lob_context context = lob_cells_context(&c->job);
-    const lob_status st =
-        c->job.backend->basins(to, NULL, &grid, &c->valleys, &options, &context, c->job.error);
+    const lob_status st = c->job.steps.backend->basins(to, NULL, &grid, &c->valleys, &options,
+                                                       &context, c->job.error);
     *count = 0;
     for (int32_t i = 1; i <= seeds && st == LOB_OK; i++)
         if (to[i] != i) rules[(*count)++] = (lob_labels_rule){i, i, to[i]};
-    lob_budget_free(&c->job.budget, to, seeds + 1, sizeof *to);
+    lob_budget_free(&c->job.steps.budget, to, seeds + 1, sizeof *to);
     return st;
 }
 
@@ -183,8 +182,8 @@ static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules,
         {.kind = LOB_LABELS_SEQUENTIAL  },
     };
     if (c->plan->wall > 0) LOB_TRY(join(c, rules, &steps[0].rule_count));
-    lob_cells_drop(&c->job, &c->valleys);
-    lob_cells_drop(&c->job, &c->bright);
+    lob_segment_drop(&c->job.steps, &c->valleys);
+    lob_segment_drop(&c->job.steps, &c->bright);
     const lob_volume *const basins = &c->basins;
     const int first = steps[0].rule_count == 0;
     lob_labels_input in = {
@@ -200,10 +199,11 @@ static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules,
     const lob_labels_options options = lob_labels_defaults();
     const int64_t bytes = lob_voxels(c->image) * (int64_t)lob_type_of(basins->type)->bytes;
     memcpy(in.spacing_mm, c->image->geometry.spacing_mm, sizeof in.spacing_mm);
-    LOB_TRY(lob_cells_step(&c->job, 1.0));
-    LOB_TRY(lob_budget_hold(&c->job.budget, bytes, c->job.error)); /* of the result, at most */
+    LOB_TRY(lob_share_next(&c->job.share, 1.0));
+    LOB_TRY(
+        lob_budget_hold(&c->job.steps.budget, bytes, c->job.error)); /* of the result, at most */
     const lob_context context = lob_cells_context(&c->job);
-    return c->job.backend->labels(out, &in, &options, &context, c->job.error);
+    return c->job.steps.backend->labels(out, &in, &options, &context, c->job.error);
 }
 
 /* The result as a volume at the image's place. */
@@ -215,7 +215,12 @@ static lob_status give(call *c, lob_volume *labels, lob_labels_output *out)
     if (st != LOB_OK) return lob_fail(c->job.error, st, "no memory for the result");
     lob_label_names_free(&made.names); /* those of the image's own labels */
     c->stats.cells = out->count;
-    return lob_cells_hand_over(&c->job, labels, &made, c->image->place);
+    *labels = made;
+    if (lob_place_same(made.place, c->image->place)) return LOB_OK;
+    const lob_status moved =
+        lob_volume_move(labels, &made, c->image->place, c->job.steps.context, c->job.error);
+    lob_volume_free(&made);
+    return moved;
 }
 
 static lob_status label(call *c, lob_volume *labels)
@@ -225,16 +230,17 @@ static lob_status label(call *c, lob_volume *labels)
     int32_t *values = NULL;
     lob_labels_output out = {0};
     lob_status st =
-        lob_budget_alloc(&c->job.budget, &rules, seeds + 1, sizeof *rules, c->job.error);
+        lob_budget_alloc(&c->job.steps.budget, &rules, seeds + 1, sizeof *rules, c->job.error);
     if (st == LOB_OK)
-        st = lob_budget_alloc(&c->job.budget, &values, seeds + 1, sizeof *values, c->job.error);
+        st = lob_budget_alloc(&c->job.steps.budget, &values, seeds + 1, sizeof *values,
+                              c->job.error);
     for (int32_t i = 0; i < seeds && st == LOB_OK; i++) values[i] = i + 1;
-    if (st == LOB_OK) st = lob_cells_step(&c->job, 0.9);
+    if (st == LOB_OK) st = lob_share_next(&c->job.share, 0.9);
     if (st == LOB_OK) st = clean(c, &out, rules, values);
     if (st == LOB_OK) st = give(c, labels, &out);
     lob_labels_output_free(&out);
-    lob_budget_free(&c->job.budget, values, seeds + 1, sizeof *values);
-    lob_budget_free(&c->job.budget, rules, seeds + 1, sizeof *rules);
+    lob_budget_free(&c->job.steps.budget, values, seeds + 1, sizeof *values);
+    lob_budget_free(&c->job.steps.budget, rules, seeds + 1, sizeof *rules);
     return st;
 }
 
@@ -262,7 +268,7 @@ static lob_status find_walls(call *c)
 {
     const lob_filter_step gaussian =
         lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->smooth_mm);
-    LOB_TRY(lob_cells_step(&c->job, 0.3));
+    LOB_TRY(lob_share_next(&c->job.share, 0.3));
     return lob_cells_filter(&c->job, &c->valleys, c->image, &gaussian, 1);
 }
 
@@ -287,13 +293,13 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
     if (st == LOB_OK) st = find_seeds(&c);
     if (st == LOB_OK) st = flood(&c);
     if (st == LOB_OK) st = label(&c, labels);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
-    c.stats.working_bytes = c.job.budget.peak;
+    if (st == LOB_OK) st = lob_report(context, 1);
+    c.stats.working_bytes = c.job.steps.budget.peak;
     if (stats) *stats = c.stats;
-    lob_cells_drop(&c.job, &c.valleys);
-    lob_cells_drop(&c.job, &c.bright);
-    lob_cells_drop(&c.job, &c.seeds);
-    lob_cells_drop(&c.job, &c.basins);
+    lob_segment_drop(&c.job.steps, &c.valleys);
+    lob_segment_drop(&c.job.steps, &c.bright);
+    lob_segment_drop(&c.job.steps, &c.seeds);
+    lob_segment_drop(&c.job.steps, &c.basins);
     if (st != LOB_OK) lob_volume_free(labels);
     return lob_error_end(error, st);
 }

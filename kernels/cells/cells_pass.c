@@ -57,15 +57,15 @@ static lob_status on_backend(lob_cells_sums *of_piece, const lob_cells_pass *p, 
                              lob_cells_job *j)
 {
 #ifdef LOB_WITH_CUDA
-    if (j->caller->device) {
-        lob_device_begin(j->caller->device);
-        const lob_status st =
-            lob_cells_pass_cuda(of_piece, p, pieces, j->caller->device, &j->budget, j->error);
-        lob_device_end(j->caller->device);
+    if (j->steps.context->device) {
+        lob_device_begin(j->steps.context->device);
+        const lob_status st = lob_cells_pass_cuda(of_piece, p, pieces, j->steps.context->device,
+                                                  &j->steps.budget, j->error);
+        lob_device_end(j->steps.context->device);
         return st;
     }
 #endif
-    on_cpu(of_piece, p, pieces, j->caller->threads);
+    on_cpu(of_piece, p, pieces, j->steps.context->threads);
     return LOB_OK;
 }
 
@@ -74,11 +74,12 @@ lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells
     const int64_t pieces = (p->n + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE;
     lob_cells_sums *of_piece = NULL, all = lob_cells_none(p->kind);
     if (lob_cells_adds(p->kind))
-        LOB_TRY(lob_budget_alloc(&j->budget, &of_piece, pieces + 1, sizeof *of_piece, j->error));
+        LOB_TRY(
+            lob_budget_alloc(&j->steps.budget, &of_piece, pieces + 1, sizeof *of_piece, j->error));
     const lob_status st = on_backend(of_piece, p, pieces, j);
     for (int64_t k = 0; k < pieces && of_piece && st == LOB_OK; k++)
         lob_cells_join(p->kind, &all, &of_piece[k]);
-    lob_budget_free(&j->budget, of_piece, pieces + 1, sizeof *of_piece);
+    lob_budget_free(&j->steps.budget, of_piece, pieces + 1, sizeof *of_piece);
     if (sums) *sums = all;
     return st;
 }

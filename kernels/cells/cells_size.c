@@ -55,9 +55,9 @@ static lob_status rise(sizing *z, lob_volume *out, const lob_volume *smooth, dou
         p.to = along.data;
         p.before = out->data;
         if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
-        lob_cells_drop(z->job, out);
+        lob_segment_drop(&z->job->steps, out);
         *out = along;
-        if (st != LOB_OK) lob_cells_drop(z->job, out);
+        if (st != LOB_OK) lob_segment_drop(&z->job->steps, out);
         LOB_TRY(st);
     }
     return LOB_OK;
@@ -107,7 +107,7 @@ static lob_status thin_out(sizing *z, lob_volume *smooth, double sigma_mm)
     p.to = thin.data;
     p.thinned = grid.dims;
     const lob_status st = lob_cells_run(z->job, NULL, &p);
-    lob_cells_drop(z->job, smooth);
+    lob_segment_drop(&z->job->steps, smooth);
     *smooth = thin;
     return st;
 }
@@ -120,7 +120,7 @@ static lob_status to_scale(sizing *z, lob_volume *smooth, double before_mm, doub
                                                  sqrt(sigma_mm * sigma_mm - before_mm * before_mm));
     lob_volume next = lob_volume_empty();
     const lob_status st = smoothen(z, &next, from, &step);
-    lob_cells_drop(z->job, smooth);
+    lob_segment_drop(&z->job->steps, smooth);
     *smooth = next;
     return st == LOB_OK ? thin_out(z, smooth, sigma_mm) : st;
 }
@@ -148,6 +148,7 @@ static void add_strength(strengths *s, double strength, double sigma_mm, double 
 static lob_status find_scale(sizing *z, double *sigma_mm)
 {
     const double ratio = sqrt(2.0), first = 0.6, last = 0.25, share = 0.6;
+    lob_share *const done = &z->job->share;
     const lob_volume *const image = z->image;
     const double finest = lob_least_spacing(image->dims, image->geometry.spacing_mm);
     double longest = 0, before = 0, of_bumps;
@@ -160,17 +161,17 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
     double sigma = first * finest;
     while (st == LOB_OK && (before <= 0 || sigma < last * longest)) {
         lob_volume bumps = lob_volume_empty();
-        st = lob_cells_step(z->job, z->job->to + (share - z->job->to) / 4);
+        st = lob_share_next(done, done->to + (share - done->to) / 4);
         if (st == LOB_OK) st = to_scale(z, &smooth, before, sigma);
-        if (st == LOB_OK) st = lob_cells_step(z->job, z->job->to); /* the bar waits */
+        if (st == LOB_OK) st = lob_share_next(done, done->to); /* the bar waits */
         if (st == LOB_OK) st = rise(z, &bumps, &smooth, sigma, LOB_CELLS_LEAST);
         if (st == LOB_OK) st = strength(z, &of_bumps, &bumps);
         if (st == LOB_OK) add_strength(&s, of_bumps, sigma, ratio);
-        lob_cells_drop(z->job, &bumps);
+        lob_segment_drop(&z->job->steps, &bumps);
         before = sigma;
         sigma *= ratio;
     }
-    lob_cells_drop(z->job, &smooth);
+    lob_segment_drop(&z->job->steps, &smooth);
     *sigma_mm = s.peak > 0 ? s.peak_mm : s.most_mm;
     if (st == LOB_OK && s.most <= 0)
         return lob_fail_hint(z->job->error, LOB_EDATA, LOB_HINT_GIVE_SIZE,
@@ -214,7 +215,7 @@ static lob_status count_bodies(sizing *z, int64_t *count, const lob_volume *smoo
     if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &bumps, NULL, &options);
     *count = found.count;
     lob_maxima_output_free(&found);
-    lob_cells_drop(z->job, &bumps);
+    lob_segment_drop(&z->job->steps, &bumps);
     return st;
 }
 
@@ -237,8 +238,8 @@ static lob_status voxels_of_bodies(sizing *z, int64_t *count, const lob_volume *
     bodies.marks = z->above->data;
     if (st == LOB_OK) st = lob_cells_run(z->job, &sums, &bodies);
     *count = sums.number[0];
-    lob_cells_drop(z->job, &around);
-    lob_cells_drop(z->job, &fine);
+    lob_segment_drop(&z->job->steps, &around);
+    lob_segment_drop(&z->job->steps, &fine);
     return st;
 }
 
@@ -271,7 +272,7 @@ static lob_status distances(sizing *z, lob_volume *depth)
     inside.marks = above->data;
     memcpy(in.spacing, depth->geometry.spacing_mm, sizeof in.spacing);
     options.kind = LOB_DISTANCE_TO_SET;
-    LOB_TRY(z->job->backend->distance(&out, &in, &options, &context, z->job->error));
+    LOB_TRY(z->job->steps.backend->distance(&out, &in, &options, &context, z->job->error));
     LOB_TRY(lob_cells_put_gaps(z->job, depth, z->image));
     return lob_cells_run(z->job, NULL, &inside);
 }
@@ -285,21 +286,21 @@ static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
     lob_volume numbers = lob_volume_empty();
     lob_cells_pass p = {.kind = LOB_CELLS_GATHER, .n = n, .here = depth->data};
     int64_t *first;
-    LOB_TRY(lob_budget_alloc(&z->job->budget, &first, n, sizeof *first, z->job->error));
+    LOB_TRY(lob_budget_alloc(&z->job->steps.budget, &first, n, sizeof *first, z->job->error));
     for (int64_t i = 0; i < n; i++) first[i] = places->maxima[i].first;
     numbers.data = first;
     numbers.type = LOB_I64;
     numbers.dims = (lob_dims){n, 1, 1};
-    lob_status st = lob_cells_given(z->job, &list, &numbers);
+    lob_status st = lob_segment_here(&z->job->steps, &list, &numbers, z->job->error);
     if (st == LOB_OK) st = lob_cells_make(z->job, &there, &numbers, LOB_F32);
     p.list = list.data;
     p.to = there.data;
     if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
     if (st == LOB_OK)
-        st = lob_volume_move(of, &there, (lob_place){0}, z->job->caller, z->job->error);
-    lob_cells_drop(z->job, &there);
-    lob_cells_drop(z->job, &list);
-    lob_budget_free(&z->job->budget, first, n, sizeof *first);
+        st = lob_volume_move(of, &there, (lob_place){0}, z->job->steps.context, z->job->error);
+    lob_segment_drop(&z->job->steps, &there);
+    lob_segment_drop(&z->job->steps, &list);
+    lob_budget_free(&z->job->steps.budget, first, n, sizeof *first);
     return st;
 }
 
@@ -346,8 +347,8 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
     if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &even, z->above->data, &options);
     if (st == LOB_OK) st = median_at(z, &inner, distance, &found);
     lob_maxima_output_free(&found);
-    lob_cells_drop(z->job, &ridges);
-    lob_cells_drop(z->job, &even);
+    lob_segment_drop(&z->job->steps, &ridges);
+    lob_segment_drop(&z->job->steps, &even);
     *size_mm = of_inner * 2 * inner;
     return st;
 }
@@ -362,12 +363,12 @@ lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_volume *above
     LOB_TRY(find_scale(&z, &sigma));
     sigma *= walls ? 1.25 : 1.1; /* a little smoother there are fewer double bumps */
     const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, image, sigma);
-    lob_status st = lob_cells_step(job, 0.7);
+    lob_status st = lob_share_next(&job->share, 0.7);
     if (st == LOB_OK) st = smoothen(&z, &smooth, image, &step);
-    if (st == LOB_OK) st = lob_cells_step(job, job->to);
+    if (st == LOB_OK) st = lob_share_next(&job->share, job->share.to);
     if (st == LOB_OK)
         st = (walls ? size_between_walls : size_of_bodies)(&z, size_mm, &smooth, sigma);
-    lob_cells_drop(job, &smooth);
+    lob_segment_drop(&job->steps, &smooth);
     job->edge = LOB_EDGE_NEAREST;
     return st;
 }

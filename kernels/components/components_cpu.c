@@ -5,6 +5,7 @@
 #include "kernels/components/label/holes.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
+#include "kernels/share.h"
 #include "volumes/labels.h"
 #include "volumes/voxel_memory.h"
 
@@ -405,8 +406,7 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
                              .make_bits = make_bits,
                              .user = &c};
     lob_status st = label_image(&c);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
-        st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     lob_budget_free(&c.budget, c.value, out->count, sizeof *c.value);
     if (options->fill_holes) lob_run_table_free(&c.holes);
     lob_run_table_free(&c.runs);

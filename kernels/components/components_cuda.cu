@@ -3,6 +3,7 @@
 
 #include "kernels/device/device_image.cuh"
 #include "kernels/regions/regions_values_cuda.cuh"
+#include "kernels/share.h"
 #include "volumes/labels.h"
 
 #include <stdlib.h>
@@ -358,8 +359,7 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
         out->device = device;
         room = NULL;
     }
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
-        st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     lob_device_free(device, room);
     if (st != LOB_OK) lob_components_output_free(out);
     return st;

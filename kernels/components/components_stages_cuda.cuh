@@ -36,6 +36,7 @@
 #include "kernels/components/join/join_params_cuda.cuh"
 #include "kernels/components/join/slab_share.h"
 #include "kernels/device/arena.cuh"
+#include "kernels/share.h"
 
 namespace lob::components
 {
@@ -150,8 +151,7 @@ static inline lob_status report_progress(call *c, double done)
 {
     const lob_context *context = c->context;
     if (done > c->reported) c->reported = done;
-    return context->progress && context->progress(context->user, c->reported) ? LOB_ECANCEL
-                                                                              : LOB_OK;
+    return lob_report(context, c->reported);
 }
 
 } /* namespace lob::components */

@@ -11,6 +11,7 @@
 #include "kernels/components/join/slab_pieces.h"
 #include "kernels/levels/levels.h"
 #include "kernels/regions/regions_sum.h"
+#include "kernels/share.h"
 #include "kernels/team/team.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
@@ -32,28 +33,17 @@ typedef struct {
     int64_t plane_voxels;
     lob_volume format; /* of the image as first read, without data; channels 0: not yet read */
     lob_budget budget;
-    double from, to; /* share of the whole call's progress that the current work takes */
+    lob_share share; /* of the whole call's progress, that the current work takes */
     lob_slab_pieces pieces;
     int64_t largest;        /* label of all */
     bool keeps;             /* this rank has one slab, which is read and labelled once */
     lob_labelled_slab kept; /* nothing before that */
 } streaming;
 
-static int report_share(void *user, double done)
-{
-    const streaming *s = user;
-    return s->context->progress(s->context->user, s->from + done * (s->to - s->from));
-}
-
 /* A context with the memory that is left, which reports this share of the progress. */
 static lob_context inner_context(streaming *s)
 {
-    lob_context part = lob_budget_inner(&s->budget, s->context);
-    if (part.progress) {
-        part.progress = report_share;
-        part.user = s;
-    }
-    return part;
+    return lob_share_context(&s->share, lob_budget_inner(&s->budget, s->context));
 }
 
 /* Whether images are stored alike. */
@@ -251,15 +241,6 @@ static lob_status find_range(streaming *s)
     return LOB_OK;
 }
 
-/* Begin the next share of the progress. Returns LOB_OK or LOB_ECANCEL. */
-static lob_status next_share(streaming *s, double to)
-{
-    s->from = s->to;
-    s->to = to;
-    if (s->context->progress && s->context->progress(s->context->user, s->from)) return LOB_ECANCEL;
-    return LOB_OK;
-}
-
 static lob_status label_slabs(streaming *s)
 {
     const int64_t slabs = (s->end - s->first + s->planes - 1) / s->planes;
@@ -267,7 +248,7 @@ static lob_status label_slabs(streaming *s)
     int32_t *taken = NULL;
     lob_status st = s->options->regions ? find_range(s) : LOB_OK;
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
-        st = next_share(s, s->to + 0.5 / (double)slabs);
+        st = lob_share_next(&s->share, s->share.to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = add_slab(s, z);
     }
     if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &s->largest);
@@ -277,7 +258,7 @@ static lob_status label_slabs(streaming *s)
     if (st == LOB_OK)
         st = lob_budget_alloc(&s->budget, &taken, s->plane_voxels, sizeof *taken, s->error);
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
-        st = next_share(s, s->to + 0.5 / (double)slabs);
+        st = lob_share_next(&s->share, s->share.to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = write_slab(s, z, &piece, taken);
     }
     lob_budget_free(&s->budget, taken, s->plane_voxels, sizeof *taken);
@@ -324,7 +305,7 @@ static lob_status label_shared(streaming *s)
     in.share = &share;
     options.type = LOB_TYPES; /* the team tells */
     LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
-    s->to = 0.99;
+    s->share.to = 0.99;
     const lob_context part = inner_context(s);
     lob_status st = s->label(&labelled, &in, &options, &part, s->error);
     if (s->budget.held + labelled.working_bytes > s->budget.peak)
@@ -347,7 +328,7 @@ static lob_status label_whole(streaming *s)
     const lob_type widest = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
     LOB_TRY(lob_budget_hold(
         &s->budget, slab.planes * s->plane_voxels * (int64_t)lob_type_of(widest)->bytes, s->error));
-    s->to = 0.99;
+    s->share.to = 0.99;
     const lob_context part = inner_context(s);
     lob_status st = s->label(out, &slab.in, s->options, &part, s->error);
     s->budget.peak = s->budget.held + out->working_bytes;
@@ -394,7 +375,8 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
         .error = error,
         .dims = dims,
         .plane_voxels = dims.nx * dims.ny,
-        .budget = {.who = "components", .limit = context->max_memory}
+        .budget = {.who = "components", .limit = context->max_memory},
+        .share = {.caller = context                  },
     };
     lob_team_planes(&s.first, &s.end, team, lob_team_rank(team), dims.nz);
     s.planes = planes < s.end - s.first ? planes : s.end - s.first;
@@ -410,8 +392,7 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
     lob_status st = may_share(&s, &shared);
     if (st == LOB_OK)
         st = shared ? label_shared(&s) : s.planes < dims.nz ? label_slabs(&s) : label_whole(&s);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
-        st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     lob_slab_pieces_free(&s.pieces);
     st = lob_error_end(error, st);
     if (st != LOB_OK) st = lob_team_agree(team, st, error); /* the others wait for nobody then */

@@ -2,6 +2,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/device/arena.cuh"
 #include "kernels/distance/distance_stages_cuda.cuh"
+#include "kernels/share.h"
 
 namespace lob::distance
 {
@@ -71,10 +72,10 @@ lob_status lob_distance_cuda(const lob_distance_output *out, const lob_distance_
         lob_device_output(&there.feature, out->feature, out->feature ? bytes : 0, in->place),
     };
     LOB_TRY(lob_device_send(context->device, travels, 3, voxels, error));
-    if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
+    LOB_TRY(lob_report(context, 0.3));
     LOB_TRY(
         lob_device_budget_take(&budget, LOB_DEVICE_WORK, work_bytes(&there, voxels), &work, error));
     LOB_TRY(transform(context->device, &there, labels, in, options, work, error));
     LOB_TRY(lob_device_receive(context->device, travels, 3, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(context, 1.0);
 }

@@ -8,7 +8,6 @@
 #include "kernels/filters/median/median.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const lob_filter_kind_row lob_filter_kinds[LOB_FILTER_KINDS] = {

@@ -9,6 +9,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/filters/filter_stages.h"
 #include "kernels/filters/filters_cuda.cuh"
+#include "kernels/share.h"
 #include "volumes/voxel_memory.h"
 
 namespace lob::filters
@@ -152,8 +153,7 @@ lob_status lob_filter_cuda_tuned(lob_filter_output *out, const lob_filter_input 
     c.context = context;
     c.error = error;
     lob_status st = lob::filters::run_chain(&c, in, options, tuning);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
-        st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     if (st != LOB_OK && !tuning->into) lob_filter_output_free(out);
     return st;
 }

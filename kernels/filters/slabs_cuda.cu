@@ -10,6 +10,7 @@
 #include "kernels/filters/filter_slabs.h"
 #include "kernels/filters/filter_stages.h"
 #include "kernels/filters/filters_cuda.cuh"
+#include "kernels/share.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -375,7 +376,7 @@ static lob_status run_turns(slab_stream *s, double from, double share)
     const lob_context *context = c->context;
     for (int64_t i = 0; i < s->count + LAG; i++) {
         const double done = from + share * (double)i / (double)(s->count + LAG);
-        if (context->progress && context->progress(context->user, done)) return LOB_ECANCEL;
+        LOB_TRY(lob_report(context, done));
         LOB_TRY(turn(s, i));
     }
     LOB_TRY(ring_drain(&s->up, c->error));

@@ -4,7 +4,6 @@
 #include "kernels/progress.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 enum { PART = 1 << 16 };
 

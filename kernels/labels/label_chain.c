@@ -492,13 +492,6 @@ static step_function *const step_functions[LOB_LABELS_STEPS] = {
 
 /* ---- the chain ---- */
 
-/* The caller's progress, of which this step is a part. */
-static int step_progress(void *user, double done)
-{
-    const lob_label_chain *c = user;
-    return c->caller->progress(c->caller->user, (c->step + done) / c->in->step_count);
-}
-
 static lob_status begin(lob_label_chain *c)
 {
     const size_t n = (size_t)c->in->count;
@@ -511,9 +504,8 @@ static lob_status begin(lob_label_chain *c)
     if (!c->values || !c->seen) return no_memory(c, c->in->count);
     if (n > 0) memcpy(c->values, c->in->values, n * sizeof *c->values);
     c->count = c->in->count;
-    c->context = *c->caller;
-    c->context.user = c;
-    if (c->caller->progress) c->context.progress = step_progress;
+    c->share.caller = c->caller;
+    c->context = lob_share_context(&c->share, *c->caller);
     return look(c);
 }
 
@@ -535,10 +527,12 @@ lob_status lob_label_chain_run(lob_label_chain *c)
     lob_status st = begin(c);
     for (c->step = 0; c->step < c->in->step_count && st == LOB_OK; c->step++) {
         const lob_labels_step *step = &c->in->steps[c->step];
+        c->share.from = c->share.to;
+        c->share.to = (c->step + 1.0) / c->in->step_count;
         st = step_functions[step->kind](c, step);
         if (st != LOB_OK) break;
         done_of(c)->labels = labels_seen(c);
-        if (c->context.progress && c->context.progress(c, 1.0)) st = LOB_ECANCEL;
+        st = lob_report(&c->context, 1.0);
     }
     if (st == LOB_OK) st = finish(c);
     drop(c, &c->next);

@@ -14,6 +14,7 @@
 #include "kernels/labels/label_steps.h"
 #include "kernels/labels/majority/majority.h"
 #include "kernels/morphology/morphology.h"
+#include "kernels/share.h"
 
 LOB_BEGIN_DECLS
 
@@ -48,7 +49,8 @@ struct lob_label_chain {
     const lob_label_operations *operations;
     const lob_labels_input *in;
     const lob_labels_options *options;
-    lob_context context; /* of the step: its progress is a part of the caller's */
+    lob_context context; /* of the step: its progress is a part of the caller's, */
+    lob_share share;     /* this one */
     const lob_context *caller;
     lob_error *error;
     lob_device *device; /* NULL on the CPU */

@@ -8,7 +8,6 @@
 #include "kernels/labels/majority/majority_cuda.cuh"
 #include "volumes/labels.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 namespace lob::labels

@@ -256,7 +256,7 @@ lob_status lob_maxima_find(lob_maxima_output *out, lob_maxima_call *c, const lob
     const lob_components_options options = plateau_options(c->options);
     lob_components_output plateaus = {0};
     LOB_TRY(ways->mark(c));
-    if (lob_maxima_stopped(c, 0.3)) return LOB_ECANCEL;
+    LOB_TRY(lob_report(c->context, 0.3));
     const lob_components_input in = {.image = image, .mask = c->top, .place = image->place};
     lob_context context = lob_budget_inner(&c->budget, c->context);
     context.progress = NULL;
@@ -267,7 +267,7 @@ lob_status lob_maxima_find(lob_maxima_output *out, lob_maxima_call *c, const lob
     out->device = plateaus.device;
     out->count = plateaus.count;
     plateaus.labels = NULL;
-    lob_status st = lob_maxima_stopped(c, 0.6) ? LOB_ECANCEL : LOB_OK;
+    lob_status st = lob_report(c->context, 0.6);
     if (st == LOB_OK && out->count > 0) st = choose(out, plateaus.regions, c, ways);
     lob_components_output_free(&plateaus);
     return st;
@@ -285,7 +285,7 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
     LOB_TRY(lob_maxima_begin(&c, in, options, context, error));
     LOB_TRY(lob_check_memory(in->image->place, NULL, NULL, error));
     lob_status st = lob_maxima_find(out, &c, in->image, &ways);
-    if (st == LOB_OK && lob_maxima_stopped(&c, 1.0)) st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     lob_budget_free(&c.budget, c.top, c.voxels, sizeof *c.top);
     out->working_bytes = c.budget.peak;
     if (st != LOB_OK) lob_maxima_output_free(out);

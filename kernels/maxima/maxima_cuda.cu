@@ -5,7 +5,6 @@
 #include "kernels/device/device_image.cuh"
 #include "kernels/device/grid.cuh"
 #include "kernels/maxima/maxima_steps.h"
-#include "volumes/voxel_memory.h"
 
 #include <string.h>
 
@@ -93,7 +92,6 @@ struct job {
     lob_maxima_call c;
     lob_device *device;
     lob_volume image;
-    uint8_t *mask;
     params s;
     void *table; /* first, value, number and keep of each plateau */
 };
@@ -101,13 +99,6 @@ struct job {
 static lob_status allocate(job *j, void *block, int64_t bytes)
 {
     return lob_budget_alloc_at(&j->c.budget, j->device, block, bytes, j->c.error);
-}
-
-/* What is in ordinary memory goes to the device. */
-static lob_status bring(job *j, void *to, const void *from, int64_t bytes)
-{
-    LOB_TRY(allocate(j, to, bytes));
-    return lob_device_upload(j->device, *(void **)to, from, bytes, j->c.error);
 }
 
 static lob_status launch(job *j, void (*kernel)(params), int64_t n)
@@ -126,20 +117,16 @@ static lob_status mark(lob_maxima_call *c)
 {
     job *const j = job_of(c);
     const lob_maxima_input *const in = j->c.in;
-    const bool travels = in->image->place.kind == LOB_PLACE_MEMORY;
+    uint8_t *mask = NULL;
+    const lob_device_array travels[] = {
+        lob_device_volume(&j->image.data, in->image),
+        lob_device_input(&mask, in->mask, c->voxels, in->image->place),
+    };
     j->image = *in->image;
-    j->mask = (uint8_t *)in->mask;
-    if (!travels && in->image->place.number != lob_device_number(j->device))
-        return lob_fail(j->c.error, LOB_EDEVICE, "the image is on another GPU");
-    if (travels) {
-        j->image.data = NULL;
-        j->mask = NULL;
-        j->image.place = lob_context_place(j->c.context);
-        LOB_TRY(bring(j, &j->image.data, in->image->data, lob_device_bytes_of(in->image)));
-        if (in->mask) LOB_TRY(bring(j, &j->mask, in->mask, j->c.voxels));
-    }
+    j->image.place = lob_context_place(c->context);
+    LOB_TRY(lob_device_send(j->device, travels, 2, c->voxels, c->error));
     LOB_TRY(allocate(j, &j->s.top, j->c.voxels));
-    j->s.image = lob_device_image_of(&j->image, j->image.data, j->mask, NULL);
+    j->s.image = lob_device_image_of(&j->image, j->image.data, mask, NULL);
     j->s.dims = j->image.dims;
     j->s.above = j->c.options->above;
     j->s.offsets = j->c.offsets;
@@ -224,13 +211,11 @@ static lob_status heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_ou
 static lob_status give(job *j, lob_maxima_output *out)
 {
     const int64_t bytes = j->c.voxels * (int64_t)sizeof *out->labels;
-    if (j->c.in->image->place.kind != LOB_PLACE_MEMORY) return LOB_OK;
-    int32_t *const labels = (int32_t *)lob_voxel_memory(bytes);
-    const lob_status st =
-        labels ? lob_device_download(j->device, labels, out->labels, bytes, j->c.error)
-               : lob_fail(j->c.error, LOB_ENOMEM, "no memory for the labels of maxima");
-    lob_array_free(out->device, out->labels);
-    out->labels = labels;
+    int32_t *const labels = out->labels;
+    const lob_status st = lob_device_result(j->device, (void **)&out->labels, labels, bytes,
+                                            j->c.in->image->place, j->c.error);
+    if (out->labels == labels) return st;
+    lob_device_free(j->device, labels);
     out->device = NULL;
     return st;
 }
@@ -252,13 +237,9 @@ lob_status lob_maxima_cuda(lob_maxima_output *out, const lob_maxima_input *in,
     j.device = context->device;
     lob_status st = lob_maxima_find(out, &j.c, &j.image, &ways);
     if (st == LOB_OK) st = give(&j, out);
-    if (st == LOB_OK && lob_maxima_stopped(&j.c, 1.0)) st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     lob_device_free(j.device, j.table);
     lob_device_free(j.device, j.s.top);
-    if (in->image->place.kind == LOB_PLACE_MEMORY) {
-        lob_device_free(j.device, j.mask);
-        lob_device_free(j.device, j.image.data);
-    }
     out->working_bytes = j.c.budget.peak;
     if (st != LOB_OK) lob_maxima_output_free(out);
     return st;

@@ -5,6 +5,7 @@
 #include "kernels/budget.h"
 #include "kernels/components/components.h"
 #include "kernels/maxima/maxima.h"
+#include "kernels/share.h"
 
 #include <math.h>
 
@@ -29,12 +30,6 @@ typedef struct {
 lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
                             const lob_maxima_options *options, const lob_context *context,
                             lob_error *error);
-
-/* Tell how far it is; returns whether it is to stop. */
-static inline bool lob_maxima_stopped(const lob_maxima_call *c, double done)
-{
-    return c->context->progress && c->context->progress(c->context->user, done);
-}
 
 /* What each backend does in its own way; c->top, labels and the image are where it computes. */
 typedef struct {

@@ -8,6 +8,7 @@
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology_bits.h"
 #include "kernels/morphology/morphology_plan.h"
+#include "kernels/share.h"
 #include "kernels/simd_clones.h"
 
 #include <string.h>
@@ -15,28 +16,12 @@
 typedef struct {
     const lob_morphology_input *in;
     double radius;
-    const lob_context *caller;
     lob_context context; /* of the step under way: the caller's, with a share of its progress */
     lob_budget budget;
     int64_t voxels;
     size_t bytes;    /* of a label */
-    double from, to; /* the share of the step under way */
+    lob_share share; /* of the step under way */
 } job;
-
-static int share_of_progress(void *user, double done)
-{
-    const job *j = user;
-    return j->caller->progress(j->caller->user, j->from + (j->to - j->from) * done);
-}
-
-static void begin_step(job *j, double from, double to)
-{
-    j->context = *j->caller;
-    j->from = from;
-    j->to = to;
-    j->context.user = j;
-    if (j->caller->progress) j->context.progress = share_of_progress;
-}
 
 /* A transform, with what is left of the job's memory. */
 static lob_status transform(const job *j, const lob_distance_output *out, const void *labels,
@@ -185,9 +170,8 @@ static lob_status close_gaps(job *j, void *out, lob_error *error)
 {
     void *dilated = NULL;
     lob_status st = lob_budget_alloc(&j->budget, &dilated, j->voxels, j->bytes, error);
-    begin_step(j, 0, 0.5);
     if (st == LOB_OK) st = dilate(j, dilated, j->in->labels, error);
-    begin_step(j, 0.5, 1);
+    if (st == LOB_OK) st = lob_share_next(&j->share, 1);
     if (st == LOB_OK) st = erode(j, out, dilated, j->in->labels, error);
     lob_budget_free(&j->budget, dilated, j->voxels, j->bytes);
     return st;
@@ -195,9 +179,8 @@ static lob_status close_gaps(job *j, void *out, lob_error *error)
 
 static lob_status open_gaps(job *j, void *out, lob_error *error)
 {
-    begin_step(j, 0, 0.5);
     LOB_TRY(erode(j, out, j->in->labels, NULL, error));
-    begin_step(j, 0.5, 1);
+    LOB_TRY(lob_share_next(&j->share, 1));
     return dilate(j, out, out, error);
 }
 
@@ -207,15 +190,16 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
     lob_error_begin(error);
     LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
     LOB_TRY(lob_morphology_check(in, how, radius, error));
+    const bool one_step = how == LOB_MORPHOLOGY_DILATE || how == LOB_MORPHOLOGY_ERODE;
     job j = {
         .in = in,
         .radius = radius,
-        .caller = context,
+        .share = {.caller = context,   .to = one_step ? 1 : 0.5    },
         .budget = {.who = "morphology", .limit = context->max_memory},
         .voxels = lob_dims_voxels(in->dims),
         .bytes = lob_type_of(in->type)->bytes,
     };
-    begin_step(&j, 0, 1);
+    j.context = lob_share_context(&j.share, *context);
     if (how == LOB_MORPHOLOGY_DILATE)
         return lob_error_end(error, dilate(&j, out, in->labels, error));
     if (how == LOB_MORPHOLOGY_ERODE)

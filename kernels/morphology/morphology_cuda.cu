@@ -5,6 +5,7 @@
 #include "kernels/distance/distance_stages_cuda.cuh"
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology_plan.h"
+#include "kernels/share.h"
 
 namespace lob::morphology
 {
@@ -112,11 +113,11 @@ lob_status lob_morphology_cuda(void *out, const lob_morphology_input *in, lob_mo
         {&labels, in->labels, out, j.bytes, in->place}
     };
     LOB_TRY(lob_device_send(j.device, travels, 1, j.voxels, error));
-    if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
+    LOB_TRY(lob_report(context, 0.3));
     lob_device_budget budget = lob_device_budget_of(context, "morphology", j.voxels);
     LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_WORK, lay_out(&j, NULL), &block, error));
     lay_out(&j, block);
     LOB_TRY(run(j, in->place.kind == LOB_PLACE_MEMORY ? labels : out, labels, how, error));
     LOB_TRY(lob_device_receive(j.device, travels, 1, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(context, 1.0);
 }

@@ -5,6 +5,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_tiles_cuda.cuh"
+#include "kernels/share.h"
 
 namespace lob::regions
 {
@@ -219,12 +220,12 @@ lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_
         lob_device_volume(&image_there.data, image),
     };
     LOB_TRY(lob_device_send(context->device, travels, 2, voxels, error));
-    if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
+    LOB_TRY(lob_report(context, 0.5));
     LOB_TRY(measure(&table, fine, &there, context, error));
     LOB_TRY(lob_device_download(context->device, regions, table.regions,
                                 in->count * (int64_t)sizeof *regions, error));
     if (table.values)
         LOB_TRY(lob_device_download(context->device, values, table.values,
                                     in->count * (int64_t)sizeof *values, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(context, 1.0);
 }

@@ -5,6 +5,7 @@
 #include "kernels/device/grid.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
 #include "kernels/histogram/histogram_voxel.h"
+#include "kernels/share.h"
 #include "kernels/threshold/threshold_rule.h"
 
 #include <limits>
@@ -215,8 +216,8 @@ lob_status lob_threshold_cuda(uint8_t *labels, lob_threshold_stats *stats,
         lob_device_output(&to.labels, labels, to.voxels, in->place),
     };
     LOB_TRY(lob_device_send(context->device, travels, 3, to.voxels, error));
-    if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
+    LOB_TRY(lob_report(context, 0.5));
     LOB_TRY(lob::threshold::compute(to, stats, in, options, context, error));
     LOB_TRY(lob_device_receive(context->device, travels, 3, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(context, 1.0);
 }
