@@ -4,6 +4,7 @@
 #include "kernels/growcut/cpu/growcut_sweeps.h"
 #include "kernels/growcut/growcut_slabs.h"
 #include "kernels/growcut/growcut_voxel.h"
+#include "kernels/share.h"
 
 #include <math.h>
 #include <omp.h>
@@ -321,8 +322,7 @@ lob_status lob_growcut_swap_news(lob_growcut_news news[2], int64_t each, bool *a
     const int size = lob_team_size(team), rank = lob_team_rank(team);
     const int64_t mine[2] = {news[0].told, news[1].told};
     int64_t *const told = malloc((size_t)size * sizeof mine); /* of all ranks */
-    lob_letter letters[2];
-    int n = 0;
+    lob_letter letters[2] = {{0}};
     lob_status st = told ? lob_team_share(team, told, mine, sizeof mine, error) : LOB_ENOMEM;
     *any = false;
     for (int i = 0; st == LOB_OK && i < 2 * size; i++) *any = *any || told[i] > 0;
@@ -334,11 +334,11 @@ lob_status lob_growcut_swap_news(lob_growcut_news news[2], int64_t each, bool *a
         of->heard = told[2 * with + !k];
         if (!of->hears) of->hears = malloc((size_t)(of->heard * each) + 1);
         if (!of->hears) st = LOB_ENOMEM;
-        letters[n++] =
-            (lob_letter){with, of->tells, of->told * each, of->hears, of->heard * each, device};
+        letters[k] =
+            (lob_letter){0, of->tells, of->told * each, of->hears, of->heard * each, device};
     }
     free(told);
-    return st == LOB_OK && *any ? lob_team_send(team, letters, n, error) : st;
+    return st == LOB_OK && *any ? lob_team_beside(team, letters[0], letters[1], error) : st;
 }
 
 /* Grow a volume, or a slab of it. */
@@ -361,8 +361,7 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
                               : grow_section(&section, options, &sums, error);
     if (st == LOB_OK && axis == 2 && slab) st = lob_growcut_stats_of_team(&sums, slab->team, error);
     if (st == LOB_OK) st = lob_growcut_check_grown(&sums, error);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
-        st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
     if (stats) *stats = sums;
     return st;
 }

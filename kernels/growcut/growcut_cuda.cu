@@ -7,6 +7,7 @@
 #include "kernels/device/arena.cuh"
 #include "kernels/growcut/gpu/section_batch_cuda.cuh"
 #include "kernels/growcut/growcut_voxel.h"
+#include "kernels/share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -320,7 +321,7 @@ static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *s
     if (stats) *stats = c.sums;
     LOB_TRY(st);
     LOB_TRY(lob_device_receive(device, travels, n, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(context, 1.0);
 }
 
 } /* namespace lob::growcut */

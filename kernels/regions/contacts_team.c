@@ -17,15 +17,10 @@ lob_status lob_planes_beside(char **beside, const lob_label_grid *grid, lob_team
 {
     const int64_t bytes = plane_bytes(grid);
     const char *const last = (const char *)grid->labels + (grid->dims.nz - 1) * bytes;
-    const int me = lob_team_rank(team);
-    lob_letter letters[2];
-    int n = 0;
     *beside = malloc((size_t)(2 * bytes));
     if (!*beside) return lob_fail(error, LOB_ENOMEM, "no memory for labels beside a slab");
-    if (me > 0) letters[n++] = (lob_letter){me - 1, grid->labels, bytes, *beside, bytes, NULL};
-    if (me + 1 < lob_team_size(team))
-        letters[n++] = (lob_letter){me + 1, last, bytes, *beside + bytes, bytes, NULL};
-    return lob_team_send(team, letters, n, error);
+    return lob_team_beside(team, (lob_letter){0, grid->labels, bytes, *beside, bytes, NULL},
+                           (lob_letter){0, last, bytes, *beside + bytes, bytes, NULL}, error);
 }
 
 /* ---- boundaries ---- */

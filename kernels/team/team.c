@@ -289,6 +289,15 @@ lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, l
     return st;
 }
 
+lob_status lob_team_beside(lob_team *team, lob_letter before, lob_letter behind, lob_error *error)
+{
+    const int me = lob_team_rank(team), first = me == 0, end = 1 + (me + 1 < lob_team_size(team));
+    lob_letter letters[2] = {before, behind};
+    letters[0].with = me - 1;
+    letters[1].with = me + 1;
+    return lob_team_send(team, letters + first, end - first, error);
+}
+
 lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,
                             int64_t own, lob_error *error)
 {

@@ -108,8 +108,12 @@ lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const vo
  * comes after its letters; the host and other streams have to wait for it. */
 lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, lob_error *error);
 
-/* The same; but arrays of devices are under way, beside what these are given next, until
- * lob_device_after_fetches or lob_device_wait; perhaps also where it fails. */
+/* A letter to the rank before and one to that behind, where there are such; who they are with is
+ * filled in. */
+lob_status lob_team_beside(lob_team *team, lob_letter before, lob_letter behind, lob_error *error);
+
+/* The same as lob_team_send; but arrays of devices are under way, beside what these are given next,
+ * until lob_device_after_fetches or lob_device_wait; perhaps also where it fails. */
 lob_status lob_team_begin_send(lob_team *team, const lob_letter *letters, int count,
                                lob_error *error);
 

@@ -154,18 +154,14 @@ static lob_status pass_down(call *c, const seam_params &k, const seam_letters &l
     lob_team *const team = c->in->share->team;
     const int64_t bytes = (int64_t)c->join.nx * c->join.ny * k.value_bytes;
     const unsigned char *const stored = (const unsigned char *)k.b.image.stored;
-    lob_letter letters[2] = {};
-    int count = 0;
     if (team->rank > 0) {
         LOB_TRY(write_plane(c, (uint32_t *)l.mine, 0, error));
         for (int i = 0; c->join.by_value && i < k.b.image.channels; i++)
             LOB_TRY(lob_device_copy(c->device, l.mine + l.values_at + i * bytes,
                                     stored + i * k.b.image.voxels * k.value_bytes, bytes, error));
-        letters[count++] = {team->rank - 1, l.mine, l.bytes, NULL, 0, c->device};
     }
-    if (team->rank + 1 < team->size)
-        letters[count++] = {team->rank + 1, NULL, 0, l.next, l.bytes, c->device};
-    return lob_team_send(team, letters, count, error);
+    return lob_team_beside(team, {0, l.mine, l.bytes, NULL, 0, c->device},
+                           {0, NULL, 0, l.next, l.bytes, c->device}, error);
 }
 
 /* n of the pairs, to ordinary memory. */

@@ -295,15 +295,9 @@ lob_status lob_slab_pieces_take(lob_slab_pieces *p, const lob_slab_found *found)
 /* Send a plane to the rank before, and have that of the rank behind. */
 static lob_status pass_down(lob_slab_pieces *p, const void *mine, void *next, size_t bytes)
 {
-    lob_letter letters[2];
-    int count = 0;
-    if (p->team->rank > 0)
-        letters[count++] =
-            (lob_letter){.with = p->team->rank - 1, .send = mine, .send_bytes = (int64_t)bytes};
-    if (p->team->rank + 1 < p->team->size)
-        letters[count++] = (lob_letter){
-            .with = p->team->rank + 1, .receive = next, .receive_bytes = (int64_t)bytes};
-    return lob_team_send(p->team, letters, count, p->error);
+    return lob_team_beside(p->team, (lob_letter){.send = mine, .send_bytes = (int64_t)bytes},
+                           (lob_letter){.receive = next, .receive_bytes = (int64_t)bytes},
+                           p->error);
 }
 
 /* Append the pieces of the next rank's first plane, which are its first ones in its order, and join

@@ -45,20 +45,14 @@ lob_status meet_at_seams(lob_device *device, connect_params *p, const fragment_j
                          lob_error *error)
 {
     const seam_planes *const seams = &join->seams;
-    lob_team *const team = join->team;
     const int64_t plane = (int64_t)p->nx * p->ny, bytes = 2 * plane * (int64_t)sizeof(int32_t);
-    lob_letter letters[2];
-    int count = 0;
     LOB_TRY(lob_device_fill(device, seams->pair_count, 0, sizeof *seams->pair_count, error));
     if (p->s.rule.slice_axis == 2) return LOB_OK;
     LOB_TRY(lob_device_copy(device, seams->first + plane, p->s.labels, bytes / 2, error));
     LOB_TRY(lob_device_copy(device, seams->last + plane, p->s.labels + (p->nz - 1) * plane,
                             bytes / 2, error));
-    if (seams->before)
-        letters[count++] = {team->rank - 1, seams->first, bytes, seams->before, bytes, device};
-    if (seams->behind)
-        letters[count++] = {team->rank + 1, seams->last, bytes, seams->behind, bytes, device};
-    LOB_TRY(lob_team_send(team, letters, count, error));
+    LOB_TRY(lob_team_beside(join->team, {0, seams->first, bytes, seams->before, bytes, device},
+                            {0, seams->last, bytes, seams->behind, bytes, device}, error));
     p->beside[0] = seams->before ? seams->before + plane : NULL;
     p->beside[1] = seams->behind ? seams->behind + plane : NULL;
     if (!seams->before) return LOB_OK;

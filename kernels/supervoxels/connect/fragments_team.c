@@ -40,14 +40,9 @@ lob_status lob_fragments_beside(const lob_fragments *f, int32_t *before, int32_t
                                 lob_error *error)
 {
     const int64_t plane = plane_of(f), bytes = plane * (int64_t)sizeof *before;
-    const int me = lob_team_rank(f->team);
-    lob_letter letters[2];
-    int count = 0;
-    if (me > 0) letters[count++] = (lob_letter){me - 1, f->labels, bytes, before, bytes, NULL};
-    if (me + 1 < lob_team_size(f->team))
-        letters[count++] =
-            (lob_letter){me + 1, f->labels + (f->planes - 1) * plane, bytes, behind, bytes, NULL};
-    return lob_team_send(f->team, letters, count, error);
+    const int32_t *const last = f->labels + (f->planes - 1) * plane;
+    return lob_team_beside(f->team, (lob_letter){0, f->labels, bytes, before, bytes, NULL},
+                           (lob_letter){0, last, bytes, behind, bytes, NULL}, error);
 }
 
 /* ---- numbers ---- */
@@ -79,17 +74,12 @@ static lob_status find_pairs(const lob_fragments *f, int32_t *seam, int64_t befo
     const int32_t *const labels = f->labels, *const last = labels + (f->planes - 1) * plane;
     const int32_t *const first = seam, *const there = seam + 3 * plane;
     int32_t *const mine = seam + plane; /* clusters of the last plane, and their fragments */
-    lob_letter letters[2];
-    int n = 0;
     *count = 0;
     if (f->rule->slice_axis == 2) return LOB_OK;
     for (int64_t i = 0; i < plane; i++) mine[plane + i] = (int32_t)(before + last[i]);
-    if (me > 0)
-        letters[n++] =
-            (lob_letter){.with = me - 1, .receive = seam + 3 * plane, .receive_bytes = bytes};
-    if (me + 1 < lob_team_size(f->team))
-        letters[n++] = (lob_letter){.with = me + 1, .send = mine, .send_bytes = bytes};
-    LOB_TRY(lob_team_send(f->team, letters, n, error));
+    LOB_TRY(lob_team_beside(f->team,
+                            (lob_letter){.receive = seam + 3 * plane, .receive_bytes = bytes},
+                            (lob_letter){.send = mine, .send_bytes = bytes}, error));
     for (int64_t i = 0, latest = -1; me > 0 && i < plane; i++) {
         if (first[i] == 0 || first[i] != there[i]) continue;
         const int32_t pair[2] = {there[plane + i], (int32_t)(before + labels[i])};
