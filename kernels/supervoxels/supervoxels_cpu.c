@@ -7,12 +7,11 @@
  *   connect/               from clusters to connected supervoxels
  */
 #include "kernels/arrays.h"
+#include "kernels/share.h"
 #include "kernels/supervoxels/assign/assign_rows.h"
 #include "kernels/supervoxels/connect/fragments.h"
 #include "kernels/supervoxels/supervoxels_slabs.h"
 
-#include <omp.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* A part of the volume, for one thread. */
@@ -51,9 +50,8 @@ typedef struct {
     int axis; /* of slabs, 1 or 2: y or z */
     int slabs;
     slab *slab;
-    int64_t cluster_bytes;       /* held for clusters and slabs */
-    double done, progress_share; /* of all work: before this pass, and in it */
-    atomic_int stop;
+    int64_t cluster_bytes; /* held for clusters and slabs */
+    lob_progress stages;
 } call;
 
 /* ---- the image ---- */
@@ -228,15 +226,6 @@ static void free_clusters(call *c)
 
 /* ---- passes over the volume ---- */
 
-/* The calling thread reports its part of the pass, as if that were all of it. */
-static void report_progress(call *c, double part)
-{
-    const lob_context *context = c->context;
-    if (context->progress && omp_get_thread_num() == 0 &&
-        context->progress(context->user, c->done + c->progress_share * part))
-        atomic_store_explicit(&c->stop, 1, memory_order_relaxed);
-}
-
 static void pass_over_slab(call *c, const slab *s, lob_assign_pass what)
 {
     const lob_supervoxels_rule *rule = &c->plan.rule;
@@ -256,18 +245,17 @@ static void pass_over_slab(call *c, const slab *s, lob_assign_pass what)
             lob_assign_rows_pass(s->rows, what, &s->part, along_z ? k : i, along_z ? m : n,
                                  along_z ? i : k);
         }
-        report_progress(c, (double)(i + n - s->first) / (s->end - s->first));
-        if (atomic_load_explicit(&c->stop, memory_order_relaxed)) return;
+        if (lob_progress_report(&c->stages, n)) return;
     }
 }
 
-/* LOB_ECANCEL where progress asked to stop. */
-static lob_status pass_over(call *c, lob_assign_pass what)
+/* A pass that ends at a share of the progress. Returns LOB_OK or LOB_ECANCEL. */
+static lob_status pass_over(call *c, lob_assign_pass what, double to)
 {
+    lob_progress_stage(&c->stages, c->slab[c->slabs - 1].end - c->slab[0].first, to);
 #pragma omp parallel for schedule(static, 1) num_threads(c->slabs)
     for (int i = 0; i < c->slabs; i++) pass_over_slab(c, &c->slab[i], what);
-    c->done += c->progress_share;
-    return atomic_load(&c->stop) ? LOB_ECANCEL : LOB_OK;
+    return lob_progress_stopped(&c->stages) ? LOB_ECANCEL : LOB_OK;
 }
 
 /* Add a part's sums of cluster k, if it has any, and take its largest contrast. */
@@ -374,23 +362,23 @@ static lob_status iterate(call *c, lob_supervoxels_stats *stats, lob_error *erro
 {
     const lob_supervoxels_rule *rule = &c->plan.rule;
     const int iterations = c->options->iterations;
+    const double end = 0.9, each = end / (iterations + 1.0);
     int64_t changed;
     for (int64_t i = 0; i < clusters_of(c); i++)
         memcpy(c->boxes + i * 6, (int32_t[6]){0, 0, 0, -1, -1, -1}, 6 * sizeof *c->boxes);
-    c->progress_share = 0.9 / (iterations + 1.0);
-    LOB_TRY(pass_over(c, LOB_ASSIGN_START));
+    LOB_TRY(pass_over(c, LOB_ASSIGN_START, each));
     if (rule->method == LOB_LSC) LOB_TRY(find_weights(c, error));
     LOB_TRY(update_clusters(c, true, &changed, error));
 
     stats->iterations = iterations;
     for (int i = 1; i < iterations; i++) {
-        LOB_TRY(pass_over(c, LOB_ASSIGN_ADD));
+        LOB_TRY(pass_over(c, LOB_ASSIGN_ADD, each * (i + 1)));
         LOB_TRY(update_clusters(c, false, &changed, error));
         if (changed || !c->options->until_still) continue;
         stats->iterations = i;
         break;
     }
-    return pass_over(c, LOB_ASSIGN_LABEL);
+    return pass_over(c, LOB_ASSIGN_LABEL, end);
 }
 
 /* The plan, and which voxels are data. */
@@ -440,9 +428,9 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *found,
         .team = team,
         .first = (int32_t)first,
         .end = (int32_t)end,
-        .labels = labels
+        .labels = labels,
+        .stages = {.context = context                   }
     };
-    lob_progress stages = {.context = context, .to = 0.9}; /* when iterations are done */
     lob_fragments fragments = {.plan = &c.plan,
                                .rule = &c.plan.rule,
                                .image = in->image,
@@ -451,7 +439,7 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *found,
                                .team = team,
                                .threads = c.threads,
                                .budget = &c.budget,
-                               .stages = &stages};
+                               .stages = &c.stages};
     lob_status st = prepare(&c, &whole, found, error);
     if (st == LOB_OK) st = lob_budget_hold(&c.budget, lob_supervoxels_plan_bytes(&c.plan), error);
     if (st != LOB_OK) goto out;
@@ -465,8 +453,7 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *found,
     if (st == LOB_OK) st = lob_fragments_number(&fragments, error);
     if (st == LOB_OK) st = lob_fragments_join(&fragments, &found->supervoxels, error);
     found->fragments = fragments.count;
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
-        st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1.0);
 out:
     lob_supervoxels_plan_free(&c.plan);
     found->working_bytes = c.budget.peak;

@@ -4,6 +4,7 @@
  */
 #include "kernels/backend_cuda.h"
 #include "kernels/components/label/label_pieces_cuda.cuh"
+#include "kernels/share.h"
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_plan.h"
 
@@ -31,7 +32,7 @@ struct device_arrays {
 
 struct call {
     const device_arrays *arrays;
-    const lob_supervoxels_input *in;
+    const lob_supervoxels_input *in, *whole; /* of the rank, of the volume */
     const lob_supervoxels_options *options;
     lob_team *team;             /* NULL: one rank has all */
     int64_t planes, first, end; /* of the volume, of which `in` has first..end-1 */
@@ -236,12 +237,8 @@ static lob_status make_plan(call *c)
 {
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels = {};
-    lob_volume volume = *c->in->image;
-    lob_supervoxels_input whole = *c->in;
-    volume.dims.nz = c->planes;
-    whole.image = &volume;
     LOB_TRY(find_extremes(c, &levels, extremes));
-    LOB_TRY(lob_supervoxels_plan_make(&c->plan, &whole, c->options, &levels, extremes, c->context,
+    LOB_TRY(lob_supervoxels_plan_make(&c->plan, c->whole, c->options, &levels, extremes, c->context,
                                       c->error));
     const lob_supervoxels_plan *plan = &c->plan;
     for (int a = 0; a < 3; a++) c->stats.cells[a] = plan->rule.cells[a];
@@ -471,7 +468,7 @@ static lob_status connect(call *c)
     fragment_join join = {};
     LOB_TRY(keep_planes(c));
     LOB_TRY(number_fragments(c, &join));
-    if (context->progress && context->progress(context->user, NUMBERED)) return LOB_ECANCEL;
+    LOB_TRY(lob_report(context, NUMBERED));
     if (c->s.rule.small <= 1 && lob_team_size(c->team) == 1) {
         uint32_t n = 0;
         LOB_TRY(lob_device_download(c->device, &n, join.count, sizeof n, c->error));
@@ -529,6 +526,7 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
     LOB_TRY(lob_device_send(device, arrays, 3, voxels, error));
     c.arrays = &there;
     c.in = in;
+    c.whole = &whole;
     c.options = options;
     c.team = team;
     c.planes = planes;
@@ -551,7 +549,7 @@ lob_status lob_supervoxels_cuda_tuned(int32_t *labels, lob_supervoxels_stats *st
     if (stats) *stats = c.stats;
     LOB_TRY(st);
     LOB_TRY(lob_device_receive(device, arrays, 3, error));
-    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(context, 1.0);
 }
 
 lob_status lob_supervoxels_slabs_cuda(int32_t *labels, lob_supervoxels_stats *stats,

@@ -417,32 +417,28 @@ lob_status lob_fragments_join(const lob_fragments *all, int64_t *count, lob_erro
     const int rank = lob_team_rank(all->team), last = lob_team_size(all->team) - 1;
     const size_t n = (size_t)all->count + 1, channels = (size_t)rule->channels;
     const size_t low = (1 + channels) * sizeof *f.size_and_low, high = channels * sizeof *f.high;
-    const size_t row_count = (size_t)(f.ny * f.nz), plane = (size_t)(f.nx * f.ny) * sizeof(int32_t);
+    const size_t row_count = (size_t)(f.ny * f.nz), plane = (size_t)(f.nx * f.ny);
     /* the rows of several readers take at most 1/4 byte per voxel */
     const int64_t readers = (int64_t)(row_count / (8 * channels));
     f.readers = readers < 1 ? 1 : readers < all->threads ? (int)readers : all->threads;
-    const size_t levels = (size_t)f.readers * channels * (size_t)f.nx * sizeof(uint16_t);
-    const size_t beside = (size_t)((rank > 0) + (rank < last)) * plane;
-    const int64_t bytes =
-        (int64_t)(n * (sizeof *f.link + low + high) + row_count + levels + beside);
-    LOB_TRY(lob_budget_hold(all->budget, bytes, error));
-    lob_status st = LOB_ENOMEM;
-    f.link = calloc(n, sizeof *f.link);
-    f.size_and_low = calloc(n, low);
-    f.high = calloc(n, high);
-    f.has_small = malloc(row_count);
-    if (rank > 0) f.beside[0] = malloc(plane);
-    if (rank < last) f.beside[1] = malloc(plane);
-    if (f.link && f.size_and_low && f.high && f.has_small && (f.beside[0] || rank == 0) &&
-        (f.beside[1] || rank == last))
+    const int64_t levels =
+        (int64_t)((size_t)f.readers * channels * (size_t)f.nx * sizeof(uint16_t));
+    const size_t beside = (size_t)((rank > 0) + (rank < last)) * plane * sizeof(int32_t);
+    const size_t bytes = beside + n * (sizeof *f.link + low + high) + row_count;
+    int32_t *memory;
+    LOB_TRY(lob_budget_hold(all->budget, levels, error));
+    lob_status st = lob_budget_calloc(all->budget, &memory, 1, bytes, error);
+    if (st == LOB_OK) {
+        if (rank > 0) f.beside[0] = memory;
+        if (rank < last) f.beside[1] = memory + (rank > 0 ? plane : 0);
+        f.link = (_Atomic int32_t *)((char *)memory + beside);
+        f.size_and_low = (_Atomic uint32_t *)(f.link + n);
+        f.high = (_Atomic uint16_t *)(f.size_and_low + n * (1 + channels));
+        f.has_small = (uint8_t *)(f.high + n * channels);
         st = join(&f, error);
+    }
     if (st == LOB_OK) *count = number_sets(&f);
-    lob_budget_release(all->budget, bytes);
-    free(f.link);
-    free(f.size_and_low);
-    free(f.high);
-    free(f.has_small);
-    free(f.beside[0]);
-    free(f.beside[1]);
+    lob_budget_free(all->budget, memory, 1, bytes);
+    lob_budget_release(all->budget, levels);
     return st;
 }
