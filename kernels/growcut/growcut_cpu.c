@@ -303,16 +303,10 @@ lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, l
 lob_status lob_growcut_stats_of_slabs(lob_growcut_stats *stats, uint64_t *largest, int64_t n,
                                       bool *overflow, lob_team *team, lob_error *error)
 {
-    int64_t sums[] = {stats->seeds, stats->seeds_outside, stats->reached, stats->ties};
-    int64_t most[] = {*overflow, stats->working_bytes};
-    LOB_TRY(lob_team_reduce(team, sums, 4, LOB_TEAM_SUM, error));
-    LOB_TRY(lob_team_reduce(team, most, 2, LOB_TEAM_MAX, error));
-    stats->seeds = sums[0];
-    stats->seeds_outside = sums[1];
-    stats->reached = sums[2];
-    stats->ties = sums[3];
-    *overflow = most[0] != 0;
-    stats->working_bytes = most[1];
+    int64_t over = *overflow;
+    LOB_TRY(lob_growcut_stats_of_team(stats, team, error));
+    LOB_TRY(lob_team_reduce(team, &over, 1, LOB_TEAM_MAX, error));
+    *overflow = over != 0;
     return lob_team_reduce(team, (int64_t *)largest, (int)n, LOB_TEAM_MAX, error);
 }
 

@@ -7,7 +7,6 @@
 #include "kernels/regions/contacts_slabs.h"
 #include "volumes/voxel_memory.h"
 
-
 enum { BLOCK = 2048 }; /* voxels converted at a time */
 
 /* ---- voxel by voxel ---- */
