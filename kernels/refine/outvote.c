@@ -5,8 +5,8 @@
 
 enum { PIECE = 1 << 16, WORD = 8 }; /* voxels that a thread takes, and that are compared, at once */
 
-/* The Dice from which on two growths agree. */
-static const double agreed = 0.75;
+/* The Dice from which on two growths agree, and how much of the first the plain one confirms. */
+static const double agreed = 0.75, confirmed = 0.85;
 
 static int64_t end_of_piece(int64_t from, int64_t n)
 {
@@ -66,7 +66,8 @@ static void count_all(lob_outvote_count total[LOB_OUTVOTE_LABELS], const uint8_t
 static bool is_outvoted(const lob_outvote_count *c)
 {
     const double dice = 2 * (double)c->with_plain / (double)(c->first + c->plain);
-    return dice >= agreed && dice > 2 * (double)c->with_labels / (double)(c->first + c->labels);
+    return dice >= agreed && ((double)c->with_plain >= confirmed * (double)c->first ||
+                              dice > 2 * (double)c->with_labels / (double)(c->first + c->labels));
 }
 
 lob_outvote_verdict lob_outvote_judge(const lob_outvote_count total[LOB_OUTVOTE_LABELS],

@@ -10,12 +10,13 @@
 LOB_BEGIN_DECLS
 
 /*
- * Two growths that agree on a label more with each other than with a third one tell that this is
- * the odd one out. A label is outvoted where the Dice of `first` and `plain` is at least 0.75 and
- * above that of `first` and `labels`; then voxels of the background that both of them give it
- * become its own. None are taken from it: two growths on a coarser grid that lose the same thin
- * ends agree as well. So all of a label is outvoted or none: where its Dice is near to these
- * limits, one more stroke may change a whole structure.
+ * Two growths that agree on a label tell that a third one lost what both of them give it. A label
+ * is outvoted where the Dice of `first` and `plain` is at least 0.75 and `plain` has 0.85 of
+ * `first`, however much more it has, as leaks of one alone are nothing that both give; or where
+ * that Dice is above the one of `first` and `labels`, which is the odd one out then. Voxels of the
+ * background that both of them give it become its own. None are taken from it: two growths on a
+ * coarser grid that lose the same thin ends agree as well. So all of a label is outvoted or none:
+ * where its Dice is near to these limits, one more stroke may change a whole structure.
  *
  *   labels      in/out  n labels 1..count, count <= UINT8_MAX; 0 is taken for background
  *   first       in      likewise

@@ -12,8 +12,8 @@
  *               growth follows and the box is large, this is on a coarser grid
  *   again       what came out is the outline that appearance.h interpolates between the slices with
  *               strokes, for the shares of a second growth, whose result is the result; of several
- *               structures those on which the first growth and one over the image alone agree more
- *               with each other than with it take background that both give them
+ *               structures those on which the first growth and one over the image alone agree take
+ *               background that both give them (outvote.h)
  *   whole grid  the background becomes 0, and labels are laid on the image's whole grid
  *
  * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a

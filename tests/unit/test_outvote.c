@@ -11,13 +11,13 @@ static void line(uint8_t *to, int first, int last)
     for (int i = 0; i < N; i++) to[i] = i >= first && i <= last ? 2 : BACKGROUND;
 }
 
-/* The last voxel of label 2 after first and plain had their say. */
-static int last_of(int labels, int first, int plain)
+/* The last voxel of label 2 after first and plain had their say. Plain has it from `from` on. */
+static int last_of(int labels, int first, int from, int plain)
 {
     uint8_t a[N], b[N], c[N];
     line(a, 0, labels);
     line(b, 0, first);
-    line(c, 0, plain);
+    line(c, from, plain);
     const int64_t changed = lob_outvote(a, b, c, N, BACKGROUND, 1);
     int last = 0;
     for (int i = 0; i < N; i++)
@@ -28,11 +28,17 @@ static int last_of(int labels, int first, int plain)
 
 TEST(the_odd_one_out_is_outvoted)
 {
-    assert_int_equal(last_of(5, 9, 10), 9);   /* it takes what both of them hold, */
-    assert_int_equal(last_of(12, 9, 10), 12); /* and gives nothing away */
-    assert_int_equal(last_of(8, 9, 11), 8);   /* the first agrees more with it: 18/19 and 20/22 */
-    assert_int_equal(last_of(1, 7, 16), 1);   /* these two do not agree: 16/25, */
-    assert_int_equal(last_of(1, 7, 11), 7);   /* and these do: 16/20 */
+    assert_int_equal(last_of(5, 9, 0, 10), 9);   /* it takes what both of them hold, */
+    assert_int_equal(last_of(12, 9, 0, 10), 12); /* and gives nothing away */
+    assert_int_equal(last_of(1, 7, 0, 16), 1);   /* these two do not agree: 16/25, */
+    assert_int_equal(last_of(1, 7, 0, 11), 7);   /* and these do: 16/20 */
+}
+
+TEST(an_agreement_counts_where_plain_has_most_of_the_first)
+{
+    assert_int_equal(last_of(8, 9, 1, 12), 9); /* 9 of 10, though labels agree more: 18/19, 18/22 */
+    assert_int_equal(last_of(8, 9, 2, 12), 8); /* 8 of 10, and labels agree more: 18/19, 16/21, */
+    assert_int_equal(last_of(3, 9, 2, 12), 9); /* and less: 8/14 */
 }
 
 TEST(labels_that_are_not_outvoted_keep_their_voxels)

@@ -202,9 +202,9 @@ static void options(lob_rows *to, void *user)
         OPT_LENGTH("edge-smooth", &w->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
         OPT_INPUT("first", &w->first, LOB_FILE_LABELS,
-                  "labels of an earlier growth: where they agree on a label more with those of "
-                  "--plain than with the labels, and by a Dice of 0.75, background that both give "
-                  "it becomes its own"),
+                  "labels of an earlier growth: where they agree on a label with those of --plain "
+                  "by a Dice of 0.75, and these have 0.85 of it or agree with it more than the "
+                  "labels do, background that both give it becomes its own"),
         OPT_INPUT("plain", &w->plain, LOB_FILE_LABELS,
                   "with --first: labels that grew over the image alone"),
         OPT_INPUT("shares", &w->shares_path, LOB_FILE_IMAGE,
