@@ -168,6 +168,40 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
     assert odd.returncode == 0, odd.stderr
     assert (tmp_path / "odd/recipe.txt").read_text() == 'convert "a \\$b.nii.gz" "q\\"\\$\\`\\\\.nii"\n'
     assert (tmp_path / 'q"$`\\.nii').exists()
+    default = batch(tmp_path, "scans.tsv", "--log", "default", "--", "convert", "{image}", '{name=a$"\\b}$.nii')
+    assert default.returncode == 0, default.stderr
+    assert (tmp_path / "default/recipe.txt").read_text() == 'convert {image} "{name=a$"\\b}\\$.nii"\n'
+    assert (tmp_path / 'a$"\\b$.nii').exists()
+
+
+WORDS = [
+    ("~x.nii", "a tilde that begins it"),
+    ("*?[a].nii", "patterns"),
+    ("#! a.nii", "what begins a comment, or a history of a shell"),
+    (" a  b .nii", "blanks"),
+    ("é ☃.nii", "letters beyond ASCII"),
+    ("a'b&c;(d)|<e>.nii", "what a shell parts words at"),
+]
+
+
+@pytest.mark.parametrize(("word", "what"), WORDS)
+def test_words_come_back_from_the_recipe_of_one_line(tmp_path, word, what):
+    save(scan_array(), tmp_path / "a.nii")
+    write_manifest(tmp_path, ["image", "a.nii"])
+    assert batch(tmp_path, "scans.tsv", "--", "convert", "a.nii", word).returncode == 0
+    made = (tmp_path / word).read_bytes()
+    (tmp_path / word).unlink()
+    good("run", "scans.batch/recipe.txt", cwd=tmp_path)
+    assert (tmp_path / word).read_bytes() == made
+
+
+def test_words_that_are_empty_or_of_two_lines(tmp_path):
+    save(scan_array(), tmp_path / "a.nii")
+    write_manifest(tmp_path, ["image", "a.nii"])
+    convert = ("scans.tsv", "--", "convert", "a.nii", "b.nii")
+    assert_one_line(batch(tmp_path, *convert, ""), 64, "''")
+    for word in ("c\nd", "c\rd"):
+        assert_one_line(batch(tmp_path, *convert, word), 64, "'c...': a word behind -- goes over several lines")
 
 
 def test_images_by_pattern(tmp_path):

@@ -56,8 +56,6 @@ static char *usual_folder(const lob_batch *b)
  * quotes in double ones, where {name} is a placeholder. */
 static lob_status read_recipe(lob_batch *b)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "{}@%+-_=:,./";
     lob_session *const s = b->session;
     lob_text *const text = &b->recipe_text;
     lob_input file = {NULL};
@@ -65,10 +63,16 @@ static lob_status read_recipe(lob_batch *b)
         b->recipe_path = lob_path_in(b->folder, LOB_BATCH_RECIPE_FILE);
         for (int i = 0; i < s->line_count; i++) {
             const char *const word = s->line[i];
-            const bool quoted = i && (!word[0] || word[strspn(word, plain)]);
+            const bool quoted = i && (!word[0] || word[strspn(word, LOB_SHELL_PLAIN "{}")]);
+            bool literal = false; /* within {name=text} */
+            if (strpbrk(word, "\r\n"))
+                return lob_fail(&s->error, LOB_EARG,
+                                "'%.*s...': a word behind -- goes over several lines",
+                                (int)strcspn(word, "\r\n"), word);
             lob_text_print(text, "%s%s", i ? " " : "", quoted ? "\"" : "");
             for (const char *c = word; *c; c++) {
-                if (quoted && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
+                if (*c == '{' || *c == '}') literal = *c == '{';
+                if (quoted && !literal && strchr("$`\"\\", *c)) lob_text_add(text, "\\", 1);
                 lob_text_add(text, c, 1);
             }
             lob_text_add(text, "\"", quoted);

@@ -102,9 +102,7 @@ void lob_cell_decode(char *cell)
 
 char *lob_shell_word(const char *word)
 {
-    static const char unquoted[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                   "_-+=.,:/@%";
-    const bool quoted = word[0] == '\0' || word[strspn(word, unquoted)] != '\0';
+    const bool quoted = word[0] == '\0' || word[strspn(word, LOB_SHELL_PLAIN)] != '\0';
     char *const text = malloc(4 * strlen(word) + 3), *to = text;
     if (!text) return NULL;
     if (quoted) *to++ = '\'';

@@ -35,6 +35,9 @@ lob_status lob_text_save(lob_text *text, const char *path, bool force, lob_error
 /* Put characters in the places of \t, \n, \r, \\ and \;. */
 void lob_cell_decode(char *cell);
 
+/* What stands for itself in a shell. */
+#define LOB_SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%"
+
 /*
  * A word as a shell takes it: itself or, where a shell would see more in it, in single quotes.
  * Returns a text for free(), or NULL without memory.
