@@ -42,6 +42,8 @@ def test_convert_states_a_grid(stack):
     (stack / "bare.nii").write_bytes(again.header.binaryblock + bytes(4) + np.asarray(again.dataobj).tobytes("F"))
     assert "no usable voxel size" in good("convert", "bare.nii", "o.nii", cwd=stack).stderr
     assert good("convert", "bare.nii", "spaced.nii", "--spacing", "1,2,3", cwd=stack).stderr == ""
+    like = good("convert", "bare.nii", "like.nii", "--labels", "--like", "bare.nii", "--spacing", "1,1,1", cwd=stack)
+    assert like.stderr.count("no usable voxel size") == 1  # of the scan, which --spacing is not about
 
 
 def test_stats_states_a_grid(stack):

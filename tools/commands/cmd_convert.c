@@ -262,7 +262,8 @@ static lob_status convert(lob_session *s, void *user)
     lob_volume *const volume = &w->volume;
     const bool labels = is_of_labels(s, w);
     enum { CHANGED = 8 };
-    s->spaced = !isnan(w->stated.spacing[0]);
+    if (w->like) LOB_TRY(lob_session_read_header(s, &w->scan, w->like, NULL));
+    s->spaced = !isnan(w->stated.spacing[0]); /* of what is read from here on */
     w->change = (type_change){w->slabs.path, (lob_type)w->type, .lossy = w->lossy};
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = w->slabs.frame < 0 && !labels ? LOB_FRAME_ALL : w->slabs.frame;
@@ -273,7 +274,6 @@ static lob_status convert(lob_session *s, void *user)
     options.level = w->level;
     if (!labels && lob_slabs_serve(s, &w->slabs, w->type < 0 ? 0 : CHANGED))
         return lob_slabs_close(s, &w->slabs, convert_slabs(s, w, options));
-    if (w->like) LOB_TRY(lob_session_read_header(s, &w->scan, w->like, NULL));
     LOB_TRY(lob_session_read(s, volume, w->slabs.path, frame));
     lob_grid_state(volume, &w->stated);
     if (w->like) LOB_TRY(lob_grid_match(s, volume, w->slabs.path, &w->scan, w->like, true));
