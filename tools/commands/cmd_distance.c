@@ -15,7 +15,7 @@ typedef struct {
 
     lob_volume labels, distance, feature;
     lob_label_set labelled;
-    lob_slabs slabs; /* of several tasks */
+    lob_slabs slabs; /* the labels as asked for, cut for several tasks */
 } work;
 
 enum { TO_SET, TO_OTHER }; /* in the order of the option's words */

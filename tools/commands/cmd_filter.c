@@ -27,7 +27,6 @@ typedef struct {
     lob_type type;
     int out_channels;
     int64_t out_bytes; /* of all of it */
-
 } work;
 
 /* ---- frames ---- */

@@ -19,7 +19,7 @@ typedef struct {
     int64_t frames; /* of the image, that are measured */
     lob_region_table table;
 
-    lob_slabs slabs;       /* of volumes that are taken so, with */
+    lob_slabs slabs;       /* image and labels as asked for; taken in slabs, with */
     lob_extremes extremes; /* of the image, */
     lob_fine_levels fine;
     lob_region_list all; /* and sums of each slab's regions, added up by label */

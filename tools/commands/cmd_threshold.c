@@ -24,7 +24,7 @@ typedef struct {
     int64_t kept;                 /* and how many */
     int64_t labelled;             /* voxels */
 
-    lob_slabs slabs;          /* of a volume that is taken so, with */
+    lob_slabs slabs;          /* image and mask as asked for; taken in slabs, with */
     lob_slab_filter local;    /* that of --local, */
     uint8_t *slab_labels;     /* of a slab, with what is read around, */
     int64_t largest, highest; /* the largest label so far, and that there may be; */

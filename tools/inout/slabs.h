@@ -149,7 +149,8 @@ lob_status lob_slabs_report_sent(lob_session *s, int64_t before);
 /* Complete the output. */
 lob_status lob_slabs_commit(lob_session *s, lob_slabs *w);
 
-/* Close and free; an output that is not complete is removed. Returns st, of the work. */
+/* Close and free; an output that is not complete is removed. What the caller has set, and sizes and
+ * type of volume and labels, may be read afterwards. Returns st, of the work. */
 lob_status lob_slabs_close(lob_session *s, lob_slabs *w, lob_status st);
 
 /* A volume in one piece, as a slab of itself. */

@@ -23,7 +23,7 @@ typedef struct {
     uint8_t *mask;          /* and this; NULL: everything may be labelled */
 
     lob_session *s;      /* by planes, */
-    lob_slabs slabs;     /* of image and mask; its labels are the intensities, */
+    lob_slabs slabs;     /* image and mask as asked for; its labels are the intensities, */
     lob_slab slab;       /* at hand, */
     lob_volume beside;   /* with its intensities: */
     bool own;            /* the image's values; */

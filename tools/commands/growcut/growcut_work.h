@@ -24,7 +24,7 @@ typedef struct {
     float *squared_mm;
     int64_t *voxels; /* of each label of the result, and of 0 before them */
 
-    lob_slabs slabs;               /* of several tasks, */
+    lob_slabs slabs;               /* image and mask as asked for, cut for several tasks, */
     lob_slab slab;                 /* of which this is the task's own; of one, all of it */
     lob_plane_input strength_file; /* of --seed-strength */
     int64_t sent;                  /* bytes, by this task before its planes were taken */

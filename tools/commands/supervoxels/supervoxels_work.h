@@ -30,7 +30,7 @@ typedef struct {
     int64_t contact_count;
     lob_region_table regions;
 
-    lob_slabs slabs; /* of several tasks, */
+    lob_slabs slabs; /* image and mask as asked for, cut for several tasks, */
     lob_slab slab;   /* of which this is the task's own; of one, all of it */
 } lob_supervoxels_work;
 
