@@ -18,10 +18,10 @@ typedef struct {
     const char *image, *out, *table; /* files; no table: NULL */
     int frame, channel;              /* of the image; < 0: not given */
     lob_stated_grid stated;          /* of the image */
-} lob_cells_files;
+} cells_files;
 
 typedef struct {
-    lob_cells_files files;
+    cells_files files;
     bool print, walls;
     lob_size size;           /* infinite: not given */
     lob_cells_options given; /* NAN: not given */
@@ -36,7 +36,7 @@ typedef struct {
 static lob_status check(lob_session *s, void *user)
 {
     settings *const set = user;
-    const lob_cells_files *const files = &set->files;
+    const cells_files *const files = &set->files;
     const lob_cells_options *const g = &set->given;
     lob_cells_options *const c = &set->options;
     const struct {
@@ -70,7 +70,7 @@ static lob_status check(lob_session *s, void *user)
 
 static lob_status read_image(lob_session *s, settings *set)
 {
-    const lob_cells_files *const files = &set->files;
+    const cells_files *const files = &set->files;
     const lob_size *const size = &set->size;
     s->spaced = !isnan(files->stated.spacing[0]);
     LOB_TRY(lob_session_read(s, &set->image, files->image, files->frame));
@@ -131,7 +131,7 @@ static void print_triple(const char *option, const double value[3])
 }
 
 /* Print lines of commands that give the bytes of lob_cells: a recipe, to keep and change. */
-static lob_status print_recipe(const lob_cells_plan *plan, const lob_cells_files *files,
+static lob_status print_recipe(const lob_cells_plan *plan, const cells_files *files,
                                lob_error *error)
 {
     const bool part =
