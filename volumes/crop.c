@@ -76,6 +76,17 @@ void lob_box_join(lob_box *box, const lob_box *other)
     }
 }
 
+lob_box lob_box_meet(const lob_box *box, const lob_box *other)
+{
+    lob_box both;
+    for (int a = 0; a < 3; a++) {
+        const int64_t end = box->first[a] + box->size[a], end_2 = other->first[a] + other->size[a];
+        both.first[a] = box->first[a] > other->first[a] ? box->first[a] : other->first[a];
+        both.size[a] = (end < end_2 ? end : end_2) - both.first[a];
+    }
+    return is_empty(&both) ? (lob_box){.size = {0}} : both;
+}
+
 lob_geometry lob_box_geometry(const lob_geometry *geometry, const lob_box *box)
 {
     lob_geometry out = *geometry;

@@ -50,6 +50,9 @@ void lob_box_widen(lob_box *box, const int64_t margin[3], lob_dims dims);
 /* Widen a box so that it holds another one too; a box with a size of 0 is empty. */
 void lob_box_join(lob_box *box, const lob_box *other);
 
+/* What lies in both of two boxes; sizes of 0: nothing. */
+lob_box lob_box_meet(const lob_box *box, const lob_box *other);
+
 /* The geometry of a box of a grid: every voxel stays where it is in the world. */
 lob_geometry lob_box_geometry(const lob_geometry *geometry, const lob_box *box);
 

@@ -222,7 +222,49 @@ def test_earlier_labels_take_the_box_that_they_lie_in(tmp_path):
     wide.flush()
     (tmp_path / "out.nii").unlink()
     refused(tmp_path, [*line, "--max-memory", "24MiB"], 75, "mask.nii: needs 25.7 MiB")
-    refused(tmp_path, [*line, "--max-memory", "60MiB"], 75, "300 x 300 x 300 voxels", "lobule crop --around strokes.nii")
-    good(*line, "--max-memory", "100MiB", cwd=tmp_path)
+    refused(tmp_path, [*line, "--max-memory", "48MiB"], 75, "300 x 300 x 300 voxels", "lobule crop --around strokes.nii")
+    good(*line, "--max-memory", "60MiB", cwd=tmp_path)
     near[0, 299, 0] = near[299, 0, 299] = 7
     assert np.array_equal(load(tmp_path / "out.nii"), near)
+
+
+def test_earlier_labels_that_are_blank_take_no_box(tmp_path):
+    image, seeds = ball()
+    for name, array in (("scan", image), ("strokes", seeds), ("mask", np.zeros_like(seeds))):
+        in_a_corner(tmp_path / f"{name}.nii", array, (300,) * 3, (188,) * 3)
+    line = ["segment", "scan.nii", "strokes.nii", "-o", "out.nii", "--previous", "mask.nii", "--threads", "1"]
+    good(*line, "--max-memory", "10MiB", cwd=tmp_path)
+    assert np.count_nonzero(load(tmp_path / "out.nii")) > 15000
+
+
+@pytest.mark.parametrize("kind", ["nii.gz", "nii"])
+@pytest.mark.parametrize("lie", ["there", "beyond", "within", "turned", "wide", "blank"])
+def test_earlier_labels_that_lie_otherwise(tmp_path, lie, kind):
+    """The largest label may lie outside of the scan, and those inside be of a wider type than the strokes."""
+    affine = np.diag([1, 1.5, 2, 1])
+    image, seeds = (array[26:86, 26:86, 26:86] for array in ball())
+    save(image, tmp_path / "scan.nii.gz", affine)
+    save(seeds, tmp_path / "strokes.nii.gz", affine)
+    before = np.zeros((80, 60, 60), np.uint32)  # the scan begins at its plane 10 along x
+    before[10:70] = np.where(seeds == 2, 2, 0)
+    before[30:50, 28:32, 24] = 0
+    before[60, 50, 50] = 70000 if lie == "wide" else 7
+    before[3, 5, 5] = 300
+    before *= lie != "blank"
+    low, high = {"beyond": (0, 75), "within": (20, 65)}.get(lie, (10, 70))
+    affine[0, 3] = low - 10
+    part = before[low:high]
+    volume = nibabel.Nifti1Image(part.astype(np.min_scalar_type(part.max())), affine)
+    if lie == "turned":
+        volume = volume.as_reoriented(np.array([[1, 1], [0, -1], [2, -1]]))
+    nibabel.save(volume, tmp_path / f"before.{kind}")
+    before[:low], before[high:] = 0, 0
+    before = before[10:70]
+    line = ["segment", "scan.nii.gz", "strokes.nii.gz", "--background", "5", "-o"]
+    good(*line, "fresh.nii.gz", cwd=tmp_path)
+    good(*line, "after.nii.gz", "--previous", f"before.{kind}", "--reach", "4mm", cwd=tmp_path)
+    says = (seeds > 0) & (np.where(seeds == 5, 0, seeds) != before)
+    away = ndimage.distance_transform_edt(~says, sampling=(1, 1.5, 2))
+    after = load(tmp_path / "after.nii.gz")
+    assert np.array_equal(after, np.where(away <= 4, load(tmp_path / "fresh.nii.gz"), before))
+    assert after.dtype == (np.int32 if lie == "wide" else np.uint8) and not np.array_equal(after, before)

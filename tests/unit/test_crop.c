@@ -95,6 +95,27 @@ TEST(widen)
     assert_memory_equal(&box, &whole, sizeof box);
 }
 
+TEST(meet)
+{
+    static const struct {
+        const char *what;
+        lob_box a, b, both;
+    } rows[] = {
+        {"a corner",     {{0, 1, 2}, {4, 4, 4}}, {{3, -1, 5}, {9, 3, 9}}, {{3, 1, 5}, {1, 1, 1}}},
+        {"inside",       {{0, 0, 0}, {9, 9, 9}}, {{2, 3, 4}, {1, 2, 3}},  {{2, 3, 4}, {1, 2, 3}}},
+        {"side by side", {{0, 0, 0}, {4, 4, 4}}, {{4, 0, 0}, {4, 4, 4}},  {.size = {0}}         },
+        {"apart",        {{0, 0, 0}, {4, 4, 4}}, {{1, 1, 9}, {2, 2, 2}},  {.size = {0}}         },
+        {"nothing",      {{5, 5, 5}, {0, 0, 0}}, {{0, 0, 0}, {9, 9, 9}},  {.size = {0}}         },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const lob_box there = lob_box_meet(&rows[i].a, &rows[i].b);
+        const lob_box back = lob_box_meet(&rows[i].b, &rows[i].a);
+        if (memcmp(&there, &rows[i].both, sizeof there) != 0 ||
+            memcmp(&back, &there, sizeof back) != 0)
+            fail_msg("%s", rows[i].what);
+    }
+}
+
 /* Every box of the volume: voxels and their places in the world; laid back, zeros around it. */
 TEST(every_box)
 {

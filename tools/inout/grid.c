@@ -91,16 +91,10 @@ lob_status lob_grid_place(lob_session *s, lob_volume *volume, const int64_t firs
 
 lob_box lob_grid_seen(lob_dims dims, const lob_box *box, const int64_t first[3])
 {
-    lob_box seen;
-    bool any = true;
-    for (int a = 0; a < 3; a++) {
-        const int64_t low = box->first[a] + first[a], end = low + box->size[a];
-        const int64_t side = lob_side(dims, a);
-        seen.first[a] = low > 0 ? low : 0;
-        seen.size[a] = (end < side ? end : side) - seen.first[a];
-        any = any && seen.size[a] > 0;
-    }
-    return any ? seen : (lob_box){.size = {0}};
+    const lob_box all = lob_box_whole(dims);
+    lob_box there = *box;
+    for (int a = 0; a < 3; a++) there.first[a] += first[a];
+    return lob_box_meet(&there, &all);
 }
 
 /*

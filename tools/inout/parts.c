@@ -180,7 +180,8 @@ lob_status lob_part_read_marked(lob_session *s, lob_volume *out, lob_box *at, co
     *at = lob_grid_seen(image->dims, at, first);
     widen(at, &may, image);
     memcpy(all.first, first, sizeof all.first);
-    return lob_part_lay(s, out, &all, at, image, path);
+    LOB_TRY(lob_part_lay(s, out, &all, at, image, path));
+    return labels ? lob_grid_narrow(s, out, path) : LOB_OK; /* the largest may lie outside */
 }
 
 lob_status lob_part_lay(lob_session *s, lob_volume *part, const lob_box *from, const lob_box *onto,

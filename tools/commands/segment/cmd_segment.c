@@ -80,10 +80,8 @@ static lob_status compute(lob_session *s, work *w)
         .uncertain = w->uncertain || w->sheet,
         .suggest = w->suggest,
     };
-    const int64_t each = (int64_t)lob_type_of(w->seeds.type)->bytes +
-                         (in.strength ? (int64_t)sizeof(float) : 0) +
-                         (in.uncertain || in.suggest > 0);
-    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), each, 1, 1), w->files.image));
+    const int64_t made = lob_product(lob_voxels(&w->image), lob_segment_made_bytes(w), 1, 1);
+    LOB_TRY(lob_session_take(s, made, w->files.image));
     memset(plan.box.first, 0, sizeof plan.box.first);
     lob_session_compute(s, "segmenting");
     LOB_TRY(lob_session_done(s,

@@ -20,19 +20,15 @@ static reached find_reached(const lob_segment_work *w)
 {
     reached r = {.all = w->plan.box, .within = w->drawn};
     const lob_size reach = reach_of(w);
-    int64_t margin[3], back[3];
+    int64_t margin[3];
     lob_box_join(&r.all, &w->kept);
     for (int a = 0; a < 3; a++) {
         const double step = reach.voxels ? 1 : w->whole.geometry.spacing_mm[a];
         margin[a] = (int64_t)fmin(reach.value / step, INT32_MAX) + 1;
-        back[a] = -r.all.first[a];
     }
     lob_box_widen(&r.within, margin, w->whole.dims);
-    r.within = lob_grid_seen(lob_box_dims(&r.all), &r.within, back);
-    for (int a = 0; a < 3; a++) {
-        r.at[a] = r.within.first[a];
-        r.within.first[a] += r.all.first[a];
-    }
+    r.within = lob_box_meet(&r.within, &r.all);
+    for (int a = 0; a < 3; a++) r.at[a] = r.within.first[a] - r.all.first[a];
     return r;
 }
 
@@ -48,28 +44,36 @@ static int64_t correct_bytes(const lob_segment_work *w)
            (int64_t)lob_type_of(w->previous.type)->bytes;
 }
 
-lob_status lob_segment_check_previous(lob_session *s, const lob_segment_work *w)
+/* After LOB_ENOMEM: add to the error what would do. Returns st. */
+static lob_status suggest(lob_session *s, const lob_segment_work *w, const reached *r,
+                          lob_status st)
 {
-    if (!w->previous_path) return LOB_OK;
-    const reached r = find_reached(w);
-    const int64_t seeds = (int64_t)lob_type_of(w->seeds.type)->bytes;
-    const int64_t before = (int64_t)lob_type_of(w->previous.type)->bytes;
-    /* Those before are laid on all of it, in the wider type; strokes, labels and a copy in the
-     * other. */
-    const int64_t bytes =
-        lob_product(voxels_of(&r.all), before + (seeds > before ? seeds : before), 1, 1) +
-        lob_product(voxels_of(&r.within), correct_bytes(w) + 2 * seeds + before, 1, 1);
-    const lob_status st = lob_session_take(s, bytes, w->previous_path);
-    if (st == LOB_OK)
-        lob_session_give(s, bytes);
-    else
+    if (st == LOB_ENOMEM)
         lob_error_add(
             &s->error,
             "; the box around strokes and these labels has %lld x %lld x %lld voxels: cut "
             "both and the scan to a smaller one with lobule crop --around %s",
-            (long long)r.all.size[0], (long long)r.all.size[1], (long long)r.all.size[2],
+            (long long)r->all.size[0], (long long)r->all.size[1], (long long)r->all.size[2],
             w->files.seeds);
     return st;
+}
+
+lob_status lob_segment_check_previous(lob_session *s, const lob_segment_work *w)
+{
+    enum { MOST = 64 }; /* of the three factors below together */
+    if (!w->previous_path) return LOB_OK;
+    const reached r = find_reached(w);
+    const int64_t seeds = (int64_t)lob_type_of(w->seeds.type)->bytes;
+    const int64_t before = (int64_t)lob_type_of(w->previous.type)->bytes;
+    const int64_t wide = seeds > before ? seeds : before; /* which labels of both need */
+    int64_t bytes = -1;
+    if (lob_product(voxels_of(&r.all), MOST, 1, 1) >= 0)
+        bytes = voxels_of(&r.all) * wide +
+                voxels_of(&r.within) * (correct_bytes(w) + seeds + wide + before) +
+                voxels_of(&w->plan.box) * (seeds + lob_segment_made_bytes(w));
+    LOB_TRY(suggest(s, w, &r, lob_session_take(s, bytes, w->previous_path)));
+    lob_session_give(s, bytes);
+    return LOB_OK;
 }
 
 /* Those within reach become what they are corrected to. */
@@ -96,41 +100,51 @@ static lob_status correct(lob_session *s, lob_segment_work *w, const reached *r,
     return st;
 }
 
-/* Lay what is corrected on those before, which become the result. */
-static lob_status join_previous(lob_session *s, lob_segment_work *w, const reached *r,
-                                int32_t largest)
+/* Bytes that labels take more in another type. */
+static int64_t growth(const lob_volume *labels, lob_type type)
 {
-    lob_volume *const labels = &w->found.labels, *const all = &w->previous;
-    const int64_t more = voxels_of(&r->all) * (int64_t)lob_type_of(lob_label_type(largest))->bytes -
-                         lob_volume_bytes(all);
-    LOB_TRY(lob_session_take(s, more, w->previous_path));
-    if (lob_labels_pack(labels, largest) != LOB_OK || lob_labels_pack(all, largest) != LOB_OK)
-        return lob_session_no_memory(s, w->previous_path);
-    lob_volume_put(all, labels, r->at);
+    return lob_voxels(labels) * (int64_t)lob_type_of(type)->bytes - lob_volume_bytes(labels);
+}
+
+/* Lay what is corrected on those before, which become the result. */
+static void join_previous(lob_volume *labels, lob_volume *all, const int64_t at[3])
+{
+    lob_volume_put(all, labels, at);
     const lob_volume part = *labels;
     *labels = *all;
     *all = part;
     all->names = labels->names;
     labels->names = part.names;
+}
+
+static lob_status correct_previous(lob_session *s, lob_segment_work *w, const reached *r,
+                                   lob_segment_corrected *corrected)
+{
+    lob_volume *const labels = &w->found.labels, *const all = &w->previous;
+    const char *const path = w->previous_path;
+    const int threads = s->context.threads;
+    const int32_t here = lob_label_largest(labels->data, labels->type, lob_voxels(labels), threads);
+    LOB_TRY(lob_part_lay(s, labels, &w->plan.box, &r->within, &w->whole, path));
+    LOB_TRY(lob_part_lay(s, &w->seeds, &w->plan.box, &r->within, &w->whole, path));
+    LOB_TRY(lob_part_lay(s, all, &w->kept, &r->all, &w->whole, path));
+    const int32_t old = lob_label_largest(all->data, all->type, lob_voxels(all), threads);
+    const int32_t largest = here > old ? here : old;
+    const int64_t more =
+        growth(labels, lob_label_type(largest)) + growth(all, lob_label_type(largest));
+    LOB_TRY(lob_session_take(s, more > 0 ? more : 0, path));
+    LOB_TRY(correct(s, w, r, corrected));
+    if (lob_labels_pack(labels, largest) != LOB_OK || lob_labels_pack(all, largest) != LOB_OK)
+        return lob_session_no_memory(s, path);
+    join_previous(labels, all, r->at);
     return LOB_OK;
 }
 
 lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w)
 {
     lob_segment_corrected corrected;
-    lob_volume *const labels = &w->found.labels;
     if (!w->previous_path) return LOB_OK;
     const reached r = find_reached(w);
-    const lob_box *const box = &w->plan.box;
-    const int threads = s->context.threads;
-    const int32_t here = lob_label_largest(labels->data, labels->type, lob_voxels(labels), threads);
-    LOB_TRY(lob_part_lay(s, labels, box, &r.within, &w->whole, w->previous_path));
-    LOB_TRY(lob_part_lay(s, &w->seeds, box, &r.within, &w->whole, w->previous_path));
-    LOB_TRY(lob_part_lay(s, &w->previous, &w->kept, &r.all, &w->whole, w->previous_path));
-    const int32_t old =
-        lob_label_largest(w->previous.data, w->previous.type, lob_voxels(&w->previous), threads);
-    LOB_TRY(correct(s, w, &r, &corrected));
-    LOB_TRY(join_previous(s, w, &r, here > old ? here : old));
+    LOB_TRY(suggest(s, w, &r, correct_previous(s, w, &r, &corrected)));
     memcpy(w->first, r.all.first, sizeof w->first);
     cJSON_AddNumberToObject(s->results, "correcting_stroke_voxels", (double)corrected.said);
     cJSON_AddNumberToObject(s->results, "changed_voxels", (double)corrected.changed);

@@ -35,6 +35,8 @@ static lob_status read_previous(lob_session *s, lob_segment_work *w)
 {
     LOB_TRY(lob_part_read_marked(s, &w->previous, &w->kept, w->previous_path, true, &w->whole,
                                  w->files.image));
+    lob_box labels;
+    if (!lob_box_of(&labels, &w->previous)) memset(w->kept.size, 0, sizeof w->kept.size);
     if (w->options.background > 0) return LOB_OK;
     return lob_session_name(s,
                             lob_segment_background(&w->options.background, &w->previous, &w->seeds,

@@ -21,7 +21,7 @@ typedef struct {
     lob_segment_output found; /* and what comes out; */
     int64_t first[3];         /* where the labels begin */
     lob_volume previous;      /* with own labels, */
-    lob_box kept;             /* in the box that has all of them */
+    lob_box kept;             /* in the box that has all of them; sizes of 0: there is none */
     lob_segment_plan plan;    /* of that grid */
 } lob_segment_work;
 
@@ -31,6 +31,14 @@ lob_status lob_segment_read_box(lob_session *s, lob_segment_work *w);
 
 /* The plan among the results of the report. */
 void lob_segment_report(lob_session *s, const lob_segment_work *w);
+
+/* Bytes of a voxel of what lob_segment makes. */
+static inline int64_t lob_segment_made_bytes(const lob_segment_work *w)
+{
+    return (int64_t)lob_type_of(w->seeds.type)->bytes +
+           (w->files.strength ? (int64_t)sizeof(float) : 0) +
+           (w->uncertain || w->sheet || w->suggest > 0);
+}
 
 /* Is there memory for the next? */
 lob_status lob_segment_check_previous(lob_session *s, const lob_segment_work *w);
