@@ -3,6 +3,7 @@
 
 #include "io/gzip.h"
 #include "io/kinds.h"
+#include "io/nifti/nifti_files.h"
 #include "io/nifti/nifti_header.h"
 #include "io/planes.h"
 #include "io/platform.h"
@@ -254,10 +255,11 @@ lob_box_reading lob_box_reading_of(const char *path)
         how = LOB_BOX_ALONE;
     } else if (lob_input_open(&file, where.file, NULL) == LOB_OK) {
         const lob_format *const format = format_of_content(&where, &file);
+        const bool has_voxels = format == &lob_format_nifti && !lob_pair_header(where.file) &&
+                                !lob_pair_image(where.file);
         if (format && format->open_planes)
-            how = format == &lob_format_nifti && !lob_is_gzip(file.bytes, file.size)
-                      ? LOB_BOX_ALONE
-                      : LOB_BOX_OF_PLANES;
+            how = has_voxels && !lob_is_gzip(file.bytes, file.size) ? LOB_BOX_ALONE
+                                                                    : LOB_BOX_OF_PLANES;
     }
     free(store);
     lob_input_close(&file);

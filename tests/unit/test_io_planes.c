@@ -313,9 +313,11 @@ static int stop_at_once(void *user)
 
 TEST(what_a_box_takes_and_that_looking_for_it_can_be_stopped)
 {
-    static const lob_box_reading want[] = {LOB_BOX_ALONE, LOB_BOX_OF_PLANES, LOB_BOX_OF_PLANES,
-                                           LOB_BOX_ALONE, LOB_BOX_OF_ALL,    LOB_BOX_OF_ALL};
-    static const char *const of[] = {"b.nii", "b.nii.gz", "b.h5", "b.ome.zarr", "b.nrrd", "b.tif"};
+    static const lob_box_reading want[] = {LOB_BOX_ALONE,     LOB_BOX_OF_PLANES, LOB_BOX_OF_PLANES,
+                                           LOB_BOX_ALONE,     LOB_BOX_OF_ALL,    LOB_BOX_OF_ALL,
+                                           LOB_BOX_OF_PLANES, LOB_BOX_OF_PLANES};
+    static const char *const of[] = {"b.nii",  "b.nii.gz", "b.h5",  "b.ome.zarr",
+                                     "b.nrrd", "b.tif",    "c.hdr", "d.img.gz"};
     lob_volume v = noise_volume(LOB_U8, (lob_dims){9, 8, 7}, 1), out;
     const lob_read_options options = {.threads = 1, .stop = stop_at_once};
     for (size_t i = 0; i < COUNT(of); i++) {
