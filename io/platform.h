@@ -26,7 +26,7 @@ static inline size_t lob_folder_length(const char *path)
     return n > 1 && path[n - 1] != ':' && path[n - 2] != ':' ? n - 1 : n;
 }
 
-/* Does it begin at a root, whatever the working folder is? */
+/* Does it begin at a root, or at a drive of Windows, so that no folder may stand before it? */
 bool lob_is_from_root(const char *path);
 
 /* A path as this system's users type it, in place, with '/' between folders. */

@@ -112,8 +112,7 @@ const char *lob_name_in_path(const char *path)
 
 bool lob_is_from_root(const char *path)
 {
-    return path[0] == '/' || path[0] == '\\' ||
-           (is_drive(path) && (path[2] == '/' || path[2] == '\\'));
+    return path[0] == '/' || path[0] == '\\' || is_drive(path);
 }
 
 void lob_path_take(char *path)

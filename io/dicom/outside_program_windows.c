@@ -13,7 +13,7 @@
  * be, and what lies there may have come with the scans. */
 static bool is_whole(const char *folder)
 {
-    return lob_is_from_root(folder) && (folder[0] != '/' || folder[1] == '/');
+    return lob_is_from_root(folder) && folder[folder[0] == '/' ? 1 : 2] == '/';
 }
 
 char *lob_program_find(const char *name)

@@ -1,5 +1,6 @@
 /* Files: outputs appear complete or not at all, and never in place of what should stay. */
 #include "io/file.h"
+#include "io/platform.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 
@@ -28,6 +29,25 @@ static void begin(lob_output *out, const char *path, bool force, const char *tex
     if (lob_output_begin(out, path, force, &error) != LOB_OK ||
         lob_output_write(out, text, strlen(text), &error) != LOB_OK)
         fail_msg("%s", error.text);
+}
+
+TEST(the_folder_of_a_path)
+{
+    static const struct {
+        const char *path;
+        size_t length;
+    } rows[] = {
+        {"b",        0},
+        {"a/b",      1},
+        {"a/",       1},
+        {"/b",       1},
+        {"/",        1},
+        {"/long/b",  5},
+        {"../a/c/b", 6},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (lob_folder_length(rows[i].path) != rows[i].length)
+            fail_msg("%s: %d", rows[i].path, (int)lob_folder_length(rows[i].path));
 }
 
 TEST(nothing_is_seen_before_commit)

@@ -3,6 +3,7 @@ the two programs, and LOBULE_EXE, the file that the latter runs, beside which th
 
 import ctypes
 import importlib.util
+import json
 import os
 import pty
 import re
@@ -143,10 +144,13 @@ def test_a_table_of_files_anywhere(tmp_path, drive):
                "--spacing", "10,10,10", "--random-seed", str(seed)]  # fmt: skip
         subprocess.run(run, cwd=tmp_path, check=True)
     (tmp_path / "in").mkdir()
-    (tmp_path / "in/atlases.csv").write_text(f"image,labels\r\n{drive}\\atlas.nii.gz,..\\atlas_labels.nii.gz\r\n")
-    run = [WINDOWS, "carry", "scan.nii.gz", "--atlases", r"in\atlases.csv", "-o", "carried.nii.gz"]
+    lines = ["image,labels", rf"{drive}\atlas.nii.gz,..\atlas_labels.nii.gz", rf"..\atlas.nii.gz,{drive}atlas_labels.nii.gz"]
+    (tmp_path / "in/atlases.csv").write_text("".join(line + "\r\n" for line in lines))
+    run = [WINDOWS, "carry", "scan.nii.gz", "--atlases", r"in\atlases.csv", "-o", "carried.nii.gz", "--report", "r.json"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+    paths = [file["path"] for file in json.loads((tmp_path / "r.json").read_text())["inputs"]]
+    assert "in/../atlas.nii.gz" in paths and drive + "atlas_labels.nii.gz" in paths
 
 
 @pytest.mark.parametrize("name, gap", [("scans.tsv", "\t"), ("scans.csv", ",")])

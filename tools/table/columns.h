@@ -7,8 +7,8 @@
 /*
  * How a table is read: tabs part cells, commas where its name ends in .csv and its first line has
  * one, or no tab. Lines of an exact one have as many cells as the first, whose names are there and
- * differ; between tabs \t, \n, \r and \\ stand for these characters, but on Windows, where a
- * backslash becomes '/'; between commas quotes end. In a loose one names may be in capitals, what a
+ * differ; between tabs \t, \n, \r and \\ stand for these characters; between commas quotes end;
+ * on Windows all backslashes become '/'. In a loose one names may be in capitals, what a
  * line lacks is empty, and what it has more is left out. Lines of blanks alone are left out.
  */
 typedef enum { LOB_COLUMNS_EXACT, LOB_COLUMNS_LOOSE } lob_columns_rule;

@@ -14,8 +14,10 @@
 static char *path_of(const char *table, const char *name)
 {
     const bool relative = table && !lob_is_from_root(name);
-    return lob_printed("%.*s%s", relative ? (int)(lob_name_in_path(table) - table) : 0,
-                       relative ? table : "", name);
+    char *const path = lob_printed("%.*s%s", relative ? (int)(lob_name_in_path(table) - table) : 0,
+                                   relative ? table : "", name);
+    if (path) lob_path_take(path);
+    return path;
 }
 
 static lob_status add(lob_session *s, lob_atlas_files *files, const char *table, const char *image,
