@@ -8,7 +8,8 @@
  * differ; a displacement costs, beside, the square of its difference from the neighbour's on a
  * minimum spanning tree of a grid of points. The least sum is found exactly, on grids that become
  * finer, from fixed to moving and back, and both fields are made consistent (Heinrich et al., IEEE
- * TMI 2013). The affine is the trimmed least squares fit to such fields, a few times over.
+ * TMI 2013). The affine is the trimmed least squares fit to such fields, a few times over; for it
+ * no voxel counts around which all is alike, as where a scan was filled beyond its field of view.
  *
  * Words, costs and choices are whole numbers; of equal costs the shorter displacement, then the
  * first in raster order is taken. Real numbers are added in an order fixed by the data: same bytes

@@ -116,10 +116,12 @@ typedef struct {
     const uint64_t *from, *to;  /* words of the points' scan and of the other one, */
     const uint8_t *mask;        /* of the call, */
     uint64_t no_data;           /* likewise */
-    int margin;                 /* samples nearer to the border do not count */
-    int side[3], labels;        /* displacements along each axis, and all of them */
-    int32_t *cost;              /* labels of each point */
-    int32_t *contrast;          /* of each point: mean less least cost, in bits */
+    /* Samples nearer to the border do not count; nor, above 0, do those with the word 0, all around
+     * which is alike: such parts are filled and have no place of their own. */
+    int margin;
+    int side[3], labels; /* displacements along each axis, and all of them */
+    int32_t *cost;       /* labels of each point */
+    int32_t *contrast;   /* of each point: mean less least cost, in bits */
     /* Voxels, from a block's first one, that are sampled; of three or more along each axis, those
      * of a checkerboard. */
     int8_t offset[LOB_REGISTER_MOST_SAMPLES][3];

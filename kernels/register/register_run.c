@@ -10,9 +10,7 @@
 static const lob_register_level translation = {8, 2, 4, 8, 6, 3};
 static const lob_register_level affine_levels[] = {
     {8, 3, 3, 5, 4, 3},
-    {8, 3, 3, 5, 4, 3},
     {7, 3, 3, 4, 2, 2},
-    {6, 3, 2, 3, 1, 1},
     {6, 3, 2, 3, 1, 1}
 };
 static const lob_register_level levels[] = {
@@ -27,7 +25,8 @@ static const lob_register_level levels[] = {
 /* The share of the whole work that is done after each of the levels; the affine takes the first. */
 static const double affine_share = 0.25, share_after[] = {0.35, 0.45, 0.5, 0.65, 0.8, 1.0};
 
-enum { CONSISTENT_ROUNDS = 10 /* even */, MOST_PLACES = 64 };
+/* Smoothing keeps back a part of each turn: the last level of the affine is done a few times. */
+enum { AFFINE_ROUNDS = 6, CONSISTENT_ROUNDS = 10 /* even */, MOST_PLACES = 64 };
 
 static const lob_register_points none; /* no displacements */
 
@@ -522,8 +521,10 @@ static lob_status run(lob_field *out, lob_register_call *c)
     LOB_TRY(make_room(c));
     lob_progress_stage(c->progress, 1, affine_share);
     LOB_TRY(find_translation(c));
-    for (size_t i = 0; i < COUNT(affine_levels); i++)
-        LOB_TRY(affine_level(c, &affine_levels[i], NULL));
+    for (size_t i = 0; i < AFFINE_ROUNDS; i++) {
+        const size_t last = COUNT(affine_levels) - 1;
+        LOB_TRY(affine_level(c, &affine_levels[i < last ? i : last], NULL));
+    }
     LOB_TRY(move(c));
     LOB_TRY(make_words(c, levels[0].radius));
     LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));

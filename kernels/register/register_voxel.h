@@ -241,7 +241,9 @@ LOB_BOTH bool lob_register_sample(uint64_t *word, int64_t to[3], const lob_regis
     const int64_t voxel = lob_register_index(k->dims, at);
     if (k->mask && !k->mask[voxel]) return false;
     *word = k->from[voxel];
-    if (*word == k->no_data || lob_register_near_border(at, k->dims, k->margin)) return false;
+    if (*word == k->no_data || (k->margin > 0 && *word == 0) ||
+        lob_register_near_border(at, k->dims, k->margin))
+        return false;
     lob_register_displaced(to, &k->before, k->dims, at);
     return true;
 }

@@ -93,6 +93,17 @@ def test_affine_of_known_transforms(phantom, tmp_path, name, spacing):
     assert np.allclose(there, transform.TransformPoint(middle.tolist()), atol=0.5)
 
 
+@pytest.mark.parametrize("name", ["translation", "rotation"])
+def test_affine_of_a_head(shared, tmp_path, name):
+    """Noise around the head, and zeros beyond its field of view, draw nothing aside."""
+    head = sitk.ReadImage(str(shared / "data/debian-itk-brain-t1/KmeansTest_T1UCharRaw.nii.gz"))
+    sitk.WriteImage(head, str(tmp_path / "scan.nii"))
+    transform = translation((25, -18, 12)) if name == "translation" else rotation(head, (1, 1, 1), 20)
+    fixed, moving = make_fixed(tmp_path, tmp_path, transform, (3, 3, 3))
+    good("register", "fixed.nii", "scan.nii", "-o", "field.nii", "--affine-only", cwd=tmp_path)
+    assert np.median(errors(tmp_path / "field.nii", transform, fixed, moving)) < 0.5
+
+
 def test_one_wild_voxel_changes_little(phantom, tmp_path):
     """A value beyond all others takes no part in the levels."""
     transform = translation((25, -18, 12))
