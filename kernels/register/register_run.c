@@ -26,7 +26,7 @@ static const lob_register_level levels[] = {
 static const double affine_share = 0.25, share_after[] = {0.35, 0.45, 0.5, 0.65, 0.8, 1.0};
 
 /* Smoothing keeps back a part of each turn: the last level of the affine is done a few times. */
-enum { AFFINE_ROUNDS = 6, CONSISTENT_ROUNDS = 10 /* even */, MOST_PLACES = 64 };
+enum { AFFINE_ROUNDS = 7, CONSISTENT_ROUNDS = 10 /* even */, MOST_PLACES = 64 };
 
 static const lob_register_points none; /* no displacements */
 
