@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import threading
@@ -126,6 +127,7 @@ class Segmenter(Closing):
         self._problem: dict[str, BaseException | None] = {"labels": None, "doubt": None}
         self._worker = threading.Thread(target=self._work, name="lobule segmenter", daemon=True)
         self._worker.start()
+        atexit.register(self.close)  # the thread may not outlive what it computes with
 
     # ---- strokes ----
 
@@ -304,3 +306,4 @@ class Segmenter(Closing):
             self._state.notify_all()
         self._worker.join()
         self._worker = None
+        atexit.unregister(self.close)

@@ -1,5 +1,8 @@
 """Clean masks that follow a brush, from Python: the labels of a fresh segment after every change."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -109,6 +112,19 @@ def test_another_thread_draws_and_reads():
         user.start()
         user.join()
     assert np.array_equal(found[0], lobule.segment(SCAN, STROKES, **ABOUT))
+
+
+def test_an_open_one_is_closed_when_python_ends():
+    """A thread that computes while Python goes away may bring the process down."""
+    lines = [
+        "import atexit, lobule, numpy",
+        "atexit.register(lambda: print(open_one._worker))",  # the first one registered comes last
+        "open_one = lobule.Segmenter(numpy.zeros((9, 9, 9), numpy.uint8), 3)",
+        "open_one.draw(4, 1)",
+    ]
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, env=where, check=True)
+    assert done.stdout == "None\n"
 
 
 def test_waiting_ends_when_it_is_closed():
