@@ -64,7 +64,10 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
     const int64_t voxels = plane * volume->dims.nz;
     *w = (whole){(const unsigned char *)volume->data + frame * voxels, own, plane, voxels * frames,
                  (int)(volume->channels / frames)};
-    *source = (lob_plane_source){.state = w, .get = whole_get, .close = whole_close};
+    *source = (lob_plane_source){.state = w,
+                                 .held = own ? voxels * volume->channels : 0,
+                                 .get = whole_get,
+                                 .close = whole_close};
     return LOB_OK;
 }
 
@@ -191,6 +194,11 @@ lob_status lob_planes_stored(lob_planes *planes, lob_box *box, lob_error *error)
 {
     *box = lob_box_whole(planes->shape.dims);
     return planes->source.stored ? planes->source.stored(planes->source.state, box, error) : LOB_OK;
+}
+
+int64_t lob_planes_held(const lob_planes *planes)
+{
+    return planes ? planes->source.held : 0;
 }
 
 void lob_planes_close(lob_planes *planes)

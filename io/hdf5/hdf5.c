@@ -448,7 +448,10 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, co
     }
     if (info) info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK)
-        *source = (lob_plane_source){.state = p, .get = planes_get, .close = planes_close};
+        *source = (lob_plane_source){.state = p,
+                                     .held = p->channels * p->slab * p->plane,
+                                     .get = planes_get,
+                                     .close = planes_close};
     else
         planes_close(p);
     return st;

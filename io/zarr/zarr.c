@@ -366,7 +366,12 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
         p->row_bytes = p->plane_bytes * high * shape[C];
     }
     if (st == LOB_OK)
-        *source = (lob_plane_source){p, planes_get, planes_get_box, planes_stored, planes_close};
+        *source = (lob_plane_source){.state = p,
+                                     .held = p->row_bytes,
+                                     .get = planes_get,
+                                     .get_box = planes_get_box,
+                                     .stored = planes_stored,
+                                     .close = planes_close};
     else
         planes_close(p);
     return st;

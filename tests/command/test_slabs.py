@@ -94,6 +94,24 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
         assert_one_line(lobule(*cut, "--device", device, cwd=tmp_path), 64, "--plan", "leave --device cuda out")
 
 
+def test_a_plan_counts_what_reading_keeps(tmp_path):
+    """A layer of chunks, or all of a file that has no planes; of a plain .nii nothing."""
+    image, mask = noise(1, (10, 20, 30)).astype(np.float32), np.ones((10, 20, 30), np.uint8)
+    save(image, tmp_path / "image.nii")
+    save(mask, tmp_path / "mask.nii")
+    for name in ("image", "mask"):
+        good("convert", f"{name}.nii", f"{name}.nrrd", cwd=tmp_path)
+        array = zarr.create_array(tmp_path / f"{name}.zarr", shape=(30, 20, 10), dtype={"image": np.float32, "mask": np.uint8}[name], chunks=(7, 5, 5))
+        array[:] = {"image": image, "mask": mask}[name].T
+
+    def held(kind):
+        told = good("threshold", f"image.{kind}", "-o", "out.nii", "--mask", f"mask.{kind}", "--plan", "4", cwd=tmp_path).stdout
+        return float(dict(row.split() for row in told.splitlines())["bytes_held"])
+
+    assert held("zarr") - held("nii") == 7 * 20 * 10 * (4 + 1)
+    assert held("nrrd") - held("nii") == 30 * 20 * 10 * (4 + 1)
+
+
 def test_a_plan_of_what_this_machine_does_not_hold(tmp_path):
     """35 TB, of which a ball is stored: a row of chunks has 64 GiB. What is made of one corner is right."""
     for name, chunk in (("huge", 64), ("other", 64), ("large", 512)):

@@ -147,7 +147,11 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_b
     const double plane = (double)dims.nx * (double)dims.ny, all = (double)dims.nz * plane;
     const double in_file =
         (double)(w->file.volume.channels * bytes_of(&w->volume) + w->beside_bytes);
-    const double held = (double)(lob_slabs_voxel_bytes(w) + voxel_bytes);
+    const double voxel = (double)(lob_slabs_voxel_bytes(w) + voxel_bytes);
+    const double readers =
+        (double)(lob_planes_held(w->file.planes) + lob_planes_held(w->mask_file.planes) +
+                 lob_planes_held(w->labels_file.planes));
+    const double held = (double)of.read * plane * voxel + (double)w->common_bytes + readers;
     const double read_all = (double)of.read_all * plane * in_file;
     const double to_first = (double)of.sent * plane * (double)sent_bytes;
     const double moved = all * w->moved_bytes * (double)(team.size - 1) / team.size;
@@ -156,21 +160,21 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_b
     const double computing =
         (double)of.read * plane * s->command->voxel_ns * 1e-9 / s->context.threads;
     const lob_number rows[] = {
-        {"tasks",             w->plan                                                 },
-        {"tasks_at_work",     team.size                                               },
-        {"planes",            (double)dims.nz                                         },
-        {"planes_of_a_task",  (double)of.own                                          },
-        {"planes_read",       (double)of.read                                         },
-        {"bytes_read",        (double)of.read * plane * in_file                       },
-        {"bytes_read_all",    read_all                                                },
-        {"bytes_held",        (double)of.read * plane * held + (double)w->common_bytes},
-        {"bytes_to_first",    to_first                                                },
-        {"bytes_over_seams",  seams                                                   },
-        {"bytes_written",     written                                                 },
-        {"seconds_reading",   about(read_all / bytes_a_second)                        },
-        {"seconds_computing", about(computing)                                        },
-        {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)  },
-        {"seconds_writing",   about(written / bytes_a_second)                         },
+        {"tasks",             w->plan                                               },
+        {"tasks_at_work",     team.size                                             },
+        {"planes",            (double)dims.nz                                       },
+        {"planes_of_a_task",  (double)of.own                                        },
+        {"planes_read",       (double)of.read                                       },
+        {"bytes_read",        (double)of.read * plane * in_file                     },
+        {"bytes_read_all",    read_all                                              },
+        {"bytes_held",        held                                                  },
+        {"bytes_to_first",    to_first                                              },
+        {"bytes_over_seams",  seams                                                 },
+        {"bytes_written",     written                                               },
+        {"seconds_reading",   about(read_all / bytes_a_second)                      },
+        {"seconds_computing", about(computing)                                      },
+        {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)},
+        {"seconds_writing",   about(written / bytes_a_second)                       },
     };
     const int parts = s->ranks ? 0 : s->device.count;
     if (parts > 1 && parts != w->plan)
