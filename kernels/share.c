@@ -12,7 +12,7 @@ static int on_progress(void *user, double done)
 lob_status lob_share_next(lob_share *share, double to)
 {
     share->from = share->to;
-    share->to = to;
+    share->to = to < 1 ? to : 1; /* a sum of parts may pass it by a last bit */
     return lob_report(share->caller, share->from);
 }
 

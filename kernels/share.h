@@ -21,7 +21,8 @@ typedef struct {
 /* Begin the next share, which ends at `to`. Returns LOB_OK or LOB_ECANCEL. */
 lob_status lob_share_next(lob_share *share, double to);
 
-/* An inner call's context, with the share as its progress; it is read when that is reported. */
+/* An inner call's context, with the share as its progress. Share and caller have to stay where they
+ * are while it is used. */
 lob_context lob_share_context(lob_share *share, lob_context inner);
 
 LOB_END_DECLS

@@ -1,4 +1,5 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
+#include "kernels/share.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_slabs.h"
 #include "tests/unit/cmocka_test.h"
@@ -153,6 +154,19 @@ TEST(planes_follow_the_memory)
     assert_int_equal(lob_components_stream_planes(dims, 2, INT64_C(1) << 40), 50);
     const int64_t some = lob_components_stream_planes(dims, 2, 2000000);
     assert_true(some > 1 && some < 50);
+}
+
+TEST(shares_of_progress_end_at_1)
+{
+    progress_log heard = {.stop_at = 2};
+    const lob_context context = {.threads = 1, .progress = listen, .user = &heard};
+    lob_share share = {.caller = &context};
+    const lob_context inner = lob_share_context(&share, context);
+    for (int i = 0; i < 20; i++) { /* of doubles 20 times 0.05 is more than 1 */
+        assert_ok(lob_share_next(&share, share.to + 0.05));
+        assert_ok(lob_report(&inner, 1));
+    }
+    assert_true(heard.last == 1);
 }
 
 TEST(progress_rises_and_cancels)
