@@ -7,7 +7,6 @@
 #include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static lob_status refuse_count(const lob_budget *budget, lob_error *error)
 {
@@ -34,8 +33,8 @@ void lob_budget_release(lob_budget *budget, int64_t bytes)
     budget->held -= bytes;
 }
 
-lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size_t size,
-                            lob_error *error)
+static lob_status take(lob_budget *budget, void *block, int64_t count, size_t size, bool zero,
+                       lob_error *error)
 {
     void **out = block;
     const int64_t bytes = lob_product(count, (int64_t)size, 1, 1);
@@ -43,19 +42,23 @@ lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size
     *out = NULL;
     if (bytes < 0) return refuse_count(budget, error);
     LOB_TRY(lob_budget_hold(budget, bytes, error));
-    *out = lob_voxel_memory(bytes);
+    *out = zero ? lob_voxel_memory_zero(bytes) : lob_voxel_memory(bytes);
     if (*out) return LOB_OK;
     lob_budget_release(budget, bytes);
     return lob_fail(error, LOB_ENOMEM, "no memory for %s: %s more were asked for", budget->who,
                     lob_bytes_text(asked, bytes));
 }
 
+lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size_t size,
+                            lob_error *error)
+{
+    return take(budget, block, count, size, false, error);
+}
+
 lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, size_t size,
                              lob_error *error)
 {
-    LOB_TRY(lob_budget_alloc(budget, block, count, size, error));
-    memset(*(void **)block, 0, (size_t)count * size);
-    return LOB_OK;
+    return take(budget, block, count, size, true, error);
 }
 
 lob_status lob_budget_alloc_at(lob_budget *budget, lob_device *device, void *block, int64_t bytes,
