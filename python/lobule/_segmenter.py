@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import os
 import threading
 from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,7 +128,8 @@ class Segmenter(Closing):
         self._problem: dict[str, BaseException | None] = {"labels": None, "doubt": None}
         self._worker = threading.Thread(target=self._work, name="lobule segmenter", daemon=True)
         self._worker.start()
-        atexit.register(self.close)  # the thread may not outlive what it computes with
+        self._process = os.getpid()
+        atexit.register(self._end)  # the thread may not outlive what it computes with
 
     # ---- strokes ----
 
@@ -306,4 +308,8 @@ class Segmenter(Closing):
             self._state.notify_all()
         self._worker.join()
         self._worker = None
-        atexit.unregister(self.close)
+        atexit.unregister(self._end)
+
+    def _end(self) -> None:
+        if os.getpid() == self._process:  # a forked child has no such thread
+            self.close()
