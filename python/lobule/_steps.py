@@ -266,8 +266,8 @@ def refine(
     edge          how much the image decides where borders are, beside the labels, 0 to 1
     edge_sigma    Gaussian of the image's means on both sides of a border; None: 1vox
     edge_smooth   Gaussian of what the image decides; None: 0.7vox; 0: none
-    first         labels of an earlier growth: where they agree on a label more with plain than with labels, and
-                  by a Dice of 0.75, background that both give it becomes its own
+    first         labels of an earlier growth: where they agree on a label with those of plain by a Dice of 0.75, and
+                  these have 0.85 of it or agree with it more than labels do, background that both give it becomes its own
     plain         with first: labels that grew over the image alone
     shares        what appearance gave: labels settle by it in place of the majority
     settle        with shares: what the fourth root of a share weighs against the labels around
