@@ -68,7 +68,8 @@ lob_status lob_growcut_swap_news(lob_growcut_news news[2], int64_t each, bool *a
 lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, lob_error *error);
 
 /* Make the statistics of each rank's slab, the largest cost of each of n sections, and whether a
- * cost overflowed, those of all ranks. Returns as the one above. */
+ * cost overflowed, those of all ranks; before costs and counts of data are set, which the levels of
+ * a team have already. Returns as the one above. */
 lob_status lob_growcut_stats_of_slabs(lob_growcut_stats *stats, uint64_t *largest, int64_t n,
                                       bool *overflow, lob_team *team, lob_error *error);
 

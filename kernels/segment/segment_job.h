@@ -1,7 +1,7 @@
 /*
- * What the stages of a segmentation share: the job, and a backend's algorithms as its steps. Each
- * step counts its result as working memory, gets what is left of it, and takes a share of the
- * progress. This header is not installed.
+ * What the stages of a segmentation share, and in part those of `cells` and `carry`: the job, and a
+ * backend's algorithms as its steps. Each step counts its result as working memory, gets what is
+ * left of it, and takes a share of the progress. This header is not installed.
  */
 #ifndef LOB_SEGMENT_JOB_H
 #define LOB_SEGMENT_JOB_H
