@@ -1,6 +1,7 @@
 /* Distances of strokes and outlines on the CPU, and what labels gain by them. */
 #include "kernels/appearance/appearance_place.h"
 
+#include "kernels/share.h"
 #include "kernels/simd_clones.h"
 
 #include <stdlib.h>
@@ -32,9 +33,7 @@ static lob_status transform(const lob_appearance_places *p, float *distance,
 
 static lob_status report(const lob_appearance_places *p, int k)
 {
-    const lob_context *const c = p->context;
-    const double done = 0.3 + 0.4 * ((k + 1.0) / p->plan->wanted);
-    return c->progress && c->progress(c->user, done) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(p->context, 0.3 + 0.4 * ((k + 1.0) / p->plan->wanted));
 }
 
 /* ---- far from strokes ---- */

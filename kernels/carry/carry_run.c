@@ -2,6 +2,7 @@
 #include "kernels/carry/carry_voxel.h"
 #include "kernels/register/register.h"
 #include "kernels/scores/overlaps.h"
+#include "kernels/share.h"
 #include "volumes/lists.h"
 
 #include <math.h>
@@ -368,7 +369,7 @@ lob_status lob_carry(lob_carry_output *out, const lob_carry_input *in,
     if (!out->atlas) return lob_fail(error, LOB_ENOMEM, "no memory left for atlases");
     for (int i = 0; i < in->count; i++) out->atlas[i].cost = NAN;
     lob_status st = run(&j, error);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1)) st = LOB_ECANCEL;
+    if (st == LOB_OK) st = lob_report(context, 1);
     out->working_bytes = j.steps.budget.peak;
     drop_all(&j);
     if (st != LOB_OK) lob_carry_output_free(out);

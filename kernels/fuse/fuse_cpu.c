@@ -4,6 +4,7 @@
 #include "kernels/fuse/fuse_voxel.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/progress.h"
+#include "kernels/share.h"
 #include "kernels/simd_clones.h"
 
 #include <stdio.h>
@@ -219,8 +220,7 @@ static lob_status make_all_levels(lob_fuse_job *j, lob_error *error)
     for (int a = 0; a < j->in->count; a++) {
         const lob_fuse_atlas *const atlas = &j->in->atlases[a];
         LOB_TRY(make_levels(j, atlas->image, atlas->labels, a + 1, error));
-        if (context->progress && context->progress(context->user, filled * (a + 1) / j->in->count))
-            return LOB_ECANCEL;
+        LOB_TRY(lob_report(context, filled * (a + 1) / j->in->count));
     }
     return LOB_OK;
 }

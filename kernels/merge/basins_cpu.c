@@ -4,6 +4,7 @@
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/regions/faces.h"
+#include "kernels/share.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -245,7 +246,7 @@ lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_
     lob_basins_finish(to, &s, h[0].bottom, grid->count, passes, j.count, options);
     s.working_bytes = budget.peak;
     if (stats) *stats = s;
-    if (context->progress && context->progress(context->user, 1.0)) st = LOB_ECANCEL;
+    st = lob_report(context, 1.0);
 out:
     free(passes);
     free(values);

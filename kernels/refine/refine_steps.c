@@ -1,6 +1,7 @@
 /* Refining's options, and its steps as both backends do them. */
 #include "kernels/filters/gaussian/gaussian.h"
 #include "kernels/refine/refine_job.h"
+#include "kernels/share.h"
 
 #include <math.h>
 
@@ -463,8 +464,7 @@ static lob_status run_steps(lob_refine_job *j)
     };
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (order[i].wanted) LOB_TRY(order[i].run(j));
-        if (j->context->progress && j->context->progress(j->context->user, order[i].done))
-            return LOB_ECANCEL;
+        LOB_TRY(lob_report(j->context, order[i].done));
     }
     return LOB_OK;
 }

@@ -3,6 +3,7 @@
 #include "kernels/device/device_memory.h"
 #include "kernels/segment/segment_job.h"
 #include "kernels/segment/segment_slices.h"
+#include "kernels/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,8 +204,7 @@ static lob_status finish(lob_segment_job *j, lob_segment_output *out, lob_error 
     LOB_TRY(look_again(j, out, error));
     if (j->in->strength) LOB_TRY(to_whole(j, &out->strength, &j->strength, error));
     LOB_TRY(lob_segment_give(j, &out->labels, &j->labels, error));
-    const lob_context *const context = j->context;
-    return context->progress && context->progress(context->user, 1) ? LOB_ECANCEL : LOB_OK;
+    return lob_report(j->context, 1);
 }
 
 lob_status lob_segment_finish(lob_segment_job *j, lob_segment_output *out, lob_error *error)
