@@ -66,8 +66,8 @@ typedef enum { LOB_BOX_OF_ALL, LOB_BOX_OF_PLANES, LOB_BOX_ALONE } lob_box_readin
  * none, and of DICOM. */
 lob_box_reading lob_box_reading_of(const char *path);
 
-/* The most bytes that reading planes holds beside those that it gives: some layers of chunks, or all
- * of a file that is read as a whole. planes NULL: none. */
+/* The most bytes that reading planes holds beside those that it gives: some layers of chunks, or
+ * all of a file that is read as a whole. planes NULL: none. */
 int64_t lob_planes_held(const lob_planes *planes);
 
 void lob_planes_close(lob_planes *planes);
