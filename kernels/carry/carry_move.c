@@ -92,6 +92,11 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
         st = lob_same_grid(&a->image, "the image of an atlas", &a->labels, "its labels", error);
     if (st == LOB_OK) st = own_labels(j, &a->labels, error);
     if (st == LOB_OK) st = lob_labels_dense(&a->labels, &a->set, name, error);
+    if (st == LOB_OK && a->set.count > LOB_FUSE_MAX_LABELS)
+        st = lob_fail_file(error, LOB_EDATA, name,
+                           "has %d labels, and at most %d can be told apart; are images and labels "
+                           "swapped?",
+                           a->set.count, LOB_FUSE_MAX_LABELS);
     if (st == LOB_OK && lob_labels_restore(&a->labels, &a->set) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     if (st == LOB_OK) st = lob_carry_join(&j->known, &a->set, error);

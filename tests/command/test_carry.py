@@ -260,7 +260,9 @@ REFUSED = [
     ("masks on another grid", lambda f: "image\tlabels\ns2.nii.gz\tsmall.nii.gz\n", 65, "small.nii.gz"),
     ("only the scan itself", lambda f: "image\tlabels\ns1.nii.gz\tl1.nii.gz\n", 65, "none but the scan itself"),
     ("no labels", lambda f: "image\tlabels\ns2.nii.gz\tempty.nii.gz\n", 65, "no atlas can be used"),
-    ("columns swapped", lambda f: "image\tlabels\nl2.nii.gz\ts2.nii.gz\n", 65, "are images and labels swapped?"),
+    ("columns swapped", lambda f: "image\tlabels\nl2.nii.gz\ts2.nii.gz\n", 65, "atlas 1: has 2001 labels"),
+    ("parts of labels", lambda f: "image\tlabels\ns3.nii.gz\tl3.nii.gz\ns2.nii.gz\thalf.nii.gz\n", 65, "half.nii.gz: no label"),
+    ("an atlas twice", lambda f: "image\tlabels\ns2.nii.gz\tl2.nii.gz\n\ns2.nii.gz\tl2.nii.gz\n", 65, ":4: lists"),
     ("a constant atlas", lambda f: "image\tlabels\nflat.nii.gz\tl2.nii.gz\n", 65, "no atlas can be used"),
 ]
 
@@ -271,6 +273,7 @@ def test_refused(cohort, tmp_path, what, table, code, part):
     save(np.ones((9, 9, 9), np.uint8), cohort / "small.nii.gz", affine * 2)
     save(np.ones((45, 33, 27), np.int16), cohort / "flat.nii.gz", affine)
     save(np.zeros((45, 33, 27), np.uint8), cohort / "empty.nii.gz", affine)
+    save(np.full((45, 33, 27), 0.5, np.float32), cohort / "half.nii.gz", affine)
     (cohort / "bad.tsv").write_text(table(cohort))
     outputs = [word for kind, ending in OUTPUTS for word in (f"--{kind}", tmp_path / f"{kind}.{ending}")]
     done = lobule("carry", cohort / "s1.nii.gz", "--atlases", cohort / "bad.tsv", *outputs, *GRID)

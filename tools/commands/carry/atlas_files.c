@@ -67,6 +67,11 @@ static lob_status take_rows(lob_session *s, lob_atlas_files *files, const lob_co
             return lob_fail_line(&s->error, LOB_EDATA, table->source, table->line[i], "has no %s",
                                  cell[image][0] ? "labels" : "image");
         LOB_TRY(add(s, files, table->source, cell[image], cell[labels]));
+        const lob_atlas_file *const file = files->file, *const own = &file[files->count - 1];
+        for (const lob_atlas_file *f = file; f < own; f++) /* it would vote twice */
+            if (strcmp(f->image, own->image) == 0 && strcmp(f->labels, own->labels) == 0)
+                return lob_fail_line(&s->error, LOB_EDATA, table->source, table->line[i],
+                                     "lists %s a second time", own->image);
     }
     return LOB_OK;
 }

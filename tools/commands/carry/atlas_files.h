@@ -19,7 +19,7 @@ lob_status lob_atlas_add(lob_session *s, lob_atlas_files *files, const char *pai
 /*
  * The pairs of a table: a TSV or CSV whose columns `image` and `labels` hold paths, relative to its
  * folder. Returns LOB_OK, LOB_EDATA (no such columns; no row; more rows than may be; a cell is
- * empty), or what reading a file does.
+ * empty; a pair for the second time), or what reading a file does.
  */
 lob_status lob_atlas_table(lob_session *s, lob_atlas_files *files, const char *path, int most);
 

@@ -45,7 +45,7 @@ static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *l
     lob_status st = lob_session_read(s, image, f->image, -1);
     if (st == LOB_OK) w->held = lob_volume_bytes(image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, image, f->image);
-    if (st == LOB_OK) st = lob_grid_read(s, labels, f->labels, image, f->image);
+    if (st == LOB_OK) st = lob_grid_read_labels(s, labels, f->labels, image, f->image);
     if (st == LOB_OK) w->held += lob_volume_bytes(labels);
     if (st == LOB_OK) {
         lob_session_compute(s, "carrying");
