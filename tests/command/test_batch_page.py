@@ -118,6 +118,21 @@ def test_labels_that_tables_doubt(batch, tmp_path):
     assert rows[3]["doubts"] == [0.1, None] and rows[4]["doubt"] == 0.2 and "doubts" not in rows[0]
 
 
+def test_labels_that_a_person_has_corrected_are_said_to_be_newer_than_their_numbers(batch, tmp_path):
+    folder = tmp_path / "corrected"
+    shutil.copytree(batch, folder)
+    report = folder / "scans.batch/reports/s5.json"
+    report.write_text(report.read_text().replace(str(batch), str(folder)))
+    (folder / "o5.nii.gz").unlink()
+    save(cells(7, 3), folder / "o5.nii.gz")
+    before = data_of(page_of(batch / "scans.batch"))["rows"]
+    good("batch", "--page", "scans.batch", cwd=folder)
+    rows = data_of(page_of(folder / "scans.batch"))["rows"]
+    assert [r["scan"] for r in rows if r["flags"] and r["scan"] == "s5"] == ["s5"]
+    flags = {r["scan"]: r["flags"] for r in before} | {"s5": ["o5.nii.gz has been changed since; its numbers are from before"]}
+    assert {r["scan"]: r["flags"] for r in rows} == flags and rows[0]["state"] == "failed"
+
+
 def test_the_page_is_made_again_from_the_table(batch, tmp_path):
     folder = tmp_path / "moved"
     shutil.copytree(batch / "scans.batch", folder)

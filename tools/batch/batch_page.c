@@ -1,5 +1,6 @@
 /* Writing the page of a batch: page.html with what it shows as JSON. */
 #include "io/io.h"
+#include "io/platform.h"
 #include "io/png.h"
 #include "page_html.h"
 #include "tools/batch/batch.h"
@@ -26,6 +27,7 @@ typedef struct {
     int64_t row;
     cJSON *json;
     char *image, *labels; /* files of its picture; NULL: there are none */
+    bool changed;         /* the labels, as by a person, since their numbers were found */
     char *picture; /* a PNG in base64; NULL: a file is missing, cannot be read or holds several
                       frames, or the two lie on different grids */
 } place;
@@ -117,12 +119,18 @@ static const char *figure(char text[32], double value)
 }
 
 /* flags: what there is to look at, in words; far: its columns. Returns whether there is any. */
-static bool add_flags(cJSON *object, const page *p, int64_t i)
+static bool add_flags(const place *row, const page *p)
 {
+    const int64_t i = row->row;
     const lob_cohort *const c = &p->cohort;
-    cJSON *const flags = cJSON_AddArrayToObject(object, "flags");
-    cJSON *const far = cJSON_AddArrayToObject(object, "far");
+    cJSON *const flags = cJSON_AddArrayToObject(row->json, "flags");
+    cJSON *const far = cJSON_AddArrayToObject(row->json, "far");
     char text[512], title[304], own[32], median[32];
+    if (row->changed) {
+        snprintf(text, sizeof text, "%.255s has been changed since; its numbers are from before",
+                 lob_name_in_path(row->labels));
+        cJSON_AddItemToArray(flags, cJSON_CreateString(text));
+    }
     for (int k = 0; k < c->count; k++) {
         const lob_structure *const s = &c->structures[k];
         const bool missing = lob_cohort_is_missing(c, s, &p->b->table.rows[i], i);
@@ -205,6 +213,8 @@ static place read_row(page *p, int64_t i)
     const bool whole = row->state == LOB_SCAN_DONE || row->state == LOB_SCAN_SKIPPED;
     double *const doubt = &p->cohort.doubt[i];
     place made = {.rank = whole, .row = i, .json = cJSON_CreateObject(), .doubt = -1};
+    const lob_batch_file *const labels = labels_of(row);
+    lob_about about;
     lob_past_report report = {.json = NULL};
     char *const path = lob_batch_report_of(p->b->folder, row);
     if (path) lob_past_report_read(&report, path, NULL);
@@ -218,7 +228,9 @@ static place read_row(page *p, int64_t i)
     add_address(made.json, "viewer", way);
     add_values(made.json, p, cJSON_GetObjectItemCaseSensitive(results, "values"));
     if (whole) made.image = path_of(&report, image_of(row));
-    if (whole) made.labels = path_of(&report, labels_of(row));
+    if (whole) made.labels = path_of(&report, labels);
+    made.changed = row->state == LOB_SCAN_DONE && made.labels &&
+                   lob_batch_stat(&about, made.labels) && about.bytes != labels->bytes;
     if (!isnan(*doubt))
         made.doubt = *doubt;
     else if (row->state == LOB_SCAN_DONE && row->voxels > 0)
@@ -246,7 +258,7 @@ static void judge(place *row, const page *p)
     lob_json_numbers(row->json, numbers, LOB_COUNT(numbers));
     add_by_volume(row->json, "volumes", p, i, false);
     if (row->doubt >= 0) add_by_volume(row->json, "doubts", p, i, true);
-    const bool is_far = add_flags(row->json, p, i);
+    const bool is_far = add_flags(row, p);
     if (row->rank) row->rank = 2 - is_far;
 }
 
