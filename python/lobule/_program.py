@@ -43,9 +43,10 @@ def program() -> str:
 
 
 def _start(words: Sequence[Any], **how: Any) -> subprocess.Popen[str]:
+    no_window = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows opens one for a caller without a console
     return subprocess.Popen(
         [program(), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8",
-        errors="replace", **how,
+        errors="replace", creationflags=no_window, **how,
     )  # fmt: skip
 
 

@@ -233,6 +233,14 @@ def test_a_difference_is_no_fault(case, tmp_path):
     assert [line["outcome"]["exit_code"] for line in told["lines"]] == [1, 0]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the flag is refused elsewhere alone")
+def test_no_window_is_opened(monkeypatch):
+    """Windows opens one for each program that a caller without a console starts, as 3D Slicer and napari are."""
+    monkeypatch.setattr(subprocess, "CREATE_NO_WINDOW", 0x08000000, raising=False)
+    with pytest.raises(ValueError, match="creationflags"):
+        lobule.command("--version")
+
+
 # ---- kinds of images ----
 
 
