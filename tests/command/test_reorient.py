@@ -139,6 +139,15 @@ def test_labels_of_a_part(oblique, arguments, what, box, more):
     assert [read["placed_at"] for read in inputs if read["path"] == "part.nii"] == [first]
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_outside_are_told_of(oblique, label):
+    part = np.pad(seeds_array(), [(2, 0), (0, 0), (0, 0)])
+    part[0, 3, 3] = label
+    save(part, oblique / "part.nii", affine=shifted((-2, 0, 0)))
+    done = good("growcut", "image.nii", "part.nii", "-o", "out.nii", cwd=oblique)
+    assert ("part.nii: what lies outside of image.nii is left out" in done.stderr) == (label > 0)
+
+
 @pytest.mark.parametrize("arguments", [["stats", "image.nii", "part.nii"], ["compare", "labels.nii", "part.nii"]],
                          ids=lambda a: a[0])  # fmt: skip
 def test_labels_of_a_part_are_not_filled_up_where_they_are_measured(oblique, arguments):

@@ -127,6 +127,18 @@ static bool changes(const lob_turn *turn)
     return some;
 }
 
+/* Are labels left out? */
+static void note_outside(lob_session *s, const lob_volume *volume, const int64_t first[3],
+                         const char *path, const lob_volume *image, const char *image_path)
+{
+    const lob_box all = lob_box_whole(image->dims);
+    lob_box labelled;
+    if (!lob_box_of(&labelled, volume)) return;
+    for (int a = 0; a < 3; a++) labelled.first[a] += first[a];
+    if (!lob_box_lies_in(&labelled, &all))
+        lob_session_note(s, "%s: what lies outside of %s is left out", path, image_path);
+}
+
 lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
                          const lob_volume *image, const char *image_path)
 {
@@ -143,6 +155,7 @@ lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], c
     if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
     if (st != LOB_OK || !placed) return st;
     lob_json_integers(last_input(s), "placed_at", first);
+    note_outside(s, volume, first, path, image, image_path);
     lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
                     (long long)first[0], (long long)first[1], (long long)first[2]);
     return LOB_OK;
