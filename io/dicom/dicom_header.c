@@ -1,6 +1,7 @@
 /* The few elements of a DICOM file that tell which series it belongs to. (PS3.5, 7.1 and 7.5) */
 #include "io/dicom/dicom_header.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,17 @@ static void take_class(lob_dicom_header *out, const reader *r, const element *e)
                            strcmp(uid, "1.2.840.10008.5.1.4.1.1.66.7") == 0;
 }
 
+static void take_corner(double corner[3], const reader *r, const element *e)
+{
+    char text[64], *at = text;
+    take_text(text, sizeof text, r, e);
+    for (int i = 0; i < 3; i++) {
+        const double place = strtod(at, &at);
+        if (*at == '\\') at++;
+        if (isfinite(place)) corner[i] = place;
+    }
+}
+
 static void take(lob_dicom_header *out, const reader *r, const element *e)
 {
     switch (e->tag) {
@@ -145,6 +157,9 @@ static void take(lob_dicom_header *out, const reader *r, const element *e)
         break;
     case TAG(0x0020, 0x0011):
         out->number = whole_number(r, e, -1);
+        break;
+    case TAG(0x0020, 0x0032):
+        take_corner(out->corner, r, e);
         break;
     case TAG(0x0028, 0x0008):
         out->frames = whole_number(r, e, 1);

@@ -17,6 +17,7 @@ typedef struct {
     int rows, columns;
     int64_t frames;       /* >= 1 */
     bool is_segmentation; /* a DICOM SEG, of bits or of labels */
+    double corner[3];     /* where its first voxel lies, LPS in mm; 0: not said */
 } lob_dicom_header;
 
 /*

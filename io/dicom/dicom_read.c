@@ -5,10 +5,12 @@
 #include "io/dicom/seg_codes.h"
 #include "io/folder.h"
 #include "io/format.h"
+#include "io/nifti/nifti_header.h"
 #include "io/platform.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,9 +49,34 @@ static lob_status take_file(conversion *c, const char *name)
 
 /* ---- scans ---- */
 
-/* The volume that was asked for, of those that came. */
-static lob_status take_volume(conversion *c, char **names, int64_t count)
+/* "2 volume_e2 of 36 x 40 x 14" */
+static void describe(const conversion *c, int number, const char *name)
 {
+    lob_read_options how = lob_read_defaults();
+    lob_volume v;
+    char *path;
+    how.header_only = true;
+    lob_error_add(c->error, "%s%d %.*s", number > 1 ? ", " : "", number,
+                  (int)(strlen(name) - sizeof ".nii" + 1), name);
+    if (asprintf(&path, "%s/%s", c->made, name) < 0) return;
+    if (lob_read(&v, path, &how, NULL, NULL) == LOB_OK)
+        lob_error_add(c->error, " of %lld x %lld x %lld", (long long)v.dims.nx,
+                      (long long)v.dims.ny, (long long)v.dims.nz);
+    lob_volume_free(&v);
+    free(path);
+}
+
+/* The volume that was asked for, of those that came; not one that is resampled, as dcm2niix adds it
+ * where the gantry was tilted. */
+static lob_status take_volume(conversion *c, char **names, int64_t all)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < all; i++) {
+        char *const name = names[i];
+        if (strstr(name, "_Tilt")) continue;
+        names[i] = names[count];
+        names[count++] = name;
+    }
     if (count == 0) return LOB_FAIL(c, LOB_EDATA, "dcm2niix makes no volume of it");
     if (c->volume > count)
         return LOB_FAIL(c, LOB_EDATA, "makes %lld volumes, and no number %d", (long long)count,
@@ -57,12 +84,70 @@ static lob_status take_volume(conversion *c, char **names, int64_t count)
     if (count > 1 && c->volume == 0) {
         lob_fail_file_hint(c->error, LOB_EDATA, LOB_HINT_CHOOSE_VOLUME, c->path,
                            "series %s makes %lld volumes: ", c->series->uid, (long long)count);
-        for (int i = 0; i < count && i < 12; i++)
-            lob_error_add(c->error, "%s%d %.*s", i ? ", " : "", i + 1,
-                          (int)(strlen(names[i]) - sizeof ".nii" + 1), names[i]);
+        for (int i = 0; i < count && i < 12; i++) describe(c, i + 1, names[i]);
         return LOB_EDATA;
     }
     return take_file(c, names[c->volume > 0 ? c->volume - 1 : 0]);
+}
+
+/* The images at the ends of the voxels' third axis: where they begin, in the world. */
+static void find_ends(double ends[2][3], const lob_dicom_series *series, const lob_geometry *g)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t i = 0; i < series->file_count; i++) {
+        const double *const lps = series->corners[i], at[3] = {-lps[0], -lps[1], lps[2]};
+        double voxel[3];
+        lob_world_to_voxel(voxel, g, at);
+        if (voxel[2] < least) memcpy(ends[0], at, sizeof at);
+        if (voxel[2] > most) memcpy(ends[1], at, sizeof at);
+        least = fmin(least, voxel[2]);
+        most = fmax(most, voxel[2]);
+    }
+}
+
+/*
+ * Where the gantry was tilted, a slice does not lie above the one before. Then dcm2niix gives the
+ * step from one to the next the length that they are apart, which is shorter, and places a volume
+ * whose slices it has turned round amiss. So here the images say it. Rows go from the last to the
+ * first.
+ */
+static lob_status untilt(conversion *c, lob_volume *v, double apart_mm)
+{
+    lob_write_options how = lob_write_defaults();
+    double ends[2][3], affine[3][4], last = (double)(v->dims.nz - 1);
+    how.force = true;
+    find_ends(ends, c->series, &v->geometry);
+    memcpy(affine, v->geometry.affine, sizeof affine);
+    for (int r = 0; r < 3; r++) {
+        affine[r][2] = (ends[1][r] - ends[0][r]) / last;
+        affine[r][3] = ends[0][r] - (double)(v->dims.ny - 1) * affine[r][1];
+    }
+    if (!lob_geometry_of_affine(&v->geometry, affine) ||
+        fabs(lob_voxel_mm3(&v->geometry) / lob_face_mm2(&v->geometry, 2) / apart_mm - 1) > 1e-3)
+        return LOB_FAIL(c, LOB_EDATA,
+                        "its slices do not lie above one another, as of a tilted gantry; "
+                        "`dcm2niix FOLDER` makes a file of it that ends in _Tilt_1");
+    return lob_write(v, c->out->file, &how, c->error);
+}
+
+static lob_status mend_tilt(conversion *c)
+{
+    lob_read_options how = lob_read_defaults();
+    lob_volume v;
+    how.header_only = true;
+    if (lob_read(&v, c->out->file, &how, NULL, NULL) != LOB_OK)
+        return LOB_OK; /* who reads it says why */
+    const double apart_mm = lob_nifti_real(v.header.bytes, LOB_NIFTI_pixdim, 3);
+    const double above_mm = lob_voxel_mm3(&v.geometry) / lob_face_mm2(&v.geometry, 2);
+    lob_volume_free(&v);
+    if (!(fabs(above_mm / apart_mm - 1) > 1e-4)) return LOB_OK;
+    how.header_only = false;
+    how.frame = LOB_FRAME_ALL;
+    how.max_memory = c->options->max_memory;
+    LOB_TRY(lob_read(&v, c->out->file, &how, NULL, c->error));
+    const lob_status st = untilt(c, &v, apart_mm);
+    lob_volume_free(&v);
+    return st;
 }
 
 /*
@@ -90,7 +175,7 @@ static lob_status convert_scan(conversion *c)
                                  ? take_volume(c, names, count)
                                  : LOB_FAIL(c, LOB_ENOMEM, "no memory");
     lob_folder_paths_free(names, count);
-    return taken;
+    return taken == LOB_OK ? mend_tilt(c) : taken;
 }
 
 /* ---- segmentations ---- */

@@ -89,9 +89,12 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
 {
     lob_dicom_series *const s = series_of(list, header);
     if (!s) return list->count == MAX_SERIES ? LOB_EDATA : LOB_ENOMEM;
-    if (!lob_grow(&s->files, s->file_count, sizeof *s->files)) return LOB_ENOMEM;
+    if (!lob_grow(&s->files, s->file_count, sizeof *s->files) ||
+        !lob_grow(&s->corners, s->file_count, sizeof *s->corners))
+        return LOB_ENOMEM;
     char *const real = lob_real_path(path);
     if (!real) return LOB_OK; /* it has gone meanwhile */
+    memcpy(s->corners[s->file_count], header->corner, sizeof header->corner);
     s->files[s->file_count++] = real;
     s->file_bytes += bytes;
     s->images += header->frames;
@@ -174,6 +177,7 @@ void lob_dicom_list_free(lob_dicom_list *list)
     for (int i = 0; i < list->count; i++) {
         for (int64_t f = 0; f < list->series[i].file_count; f++) free(list->series[i].files[f]);
         free(list->series[i].files);
+        free(list->series[i].corners);
         free(list->series[i].description);
     }
     free(list->series);

@@ -16,6 +16,7 @@ typedef struct {
     int64_t images; /* frames of all files */
     bool is_segmentation;
     char **files; /* paths from the root, in the order of their names; malloc'ed, as these are */
+    double (*corners)[3]; /* of each file: where its first voxel lies, LPS in mm; malloc'ed */
     int64_t file_count, file_bytes;
 } lob_dicom_series;
 

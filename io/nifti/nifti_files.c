@@ -201,7 +201,6 @@ static lob_status find_header(lob_nifti_files *from, const lob_reading *r)
 {
     const char *const file = r->where->file;
     *from = (lob_nifti_files){.image = *r};
-    from->image.path = file;
     from->header = from->image;
     if (!lob_pair_image(file)) return LOB_OK;
     const lob_status st = open_other_half(&from->opened, &from->opened_path, file, r->error);

@@ -95,6 +95,39 @@ def test_values_and_places(tmp_path, what, fields):
     assert_agrees(tmp_path / "out.nii.gz", scan)
 
 
+class Tilted(Series):
+    """Of a CT whose gantry leans: the table goes on along the patient, and slices are not above one another."""
+
+    def normal(self):
+        return np.array((0.0, 0.0, 1.0))
+
+
+LEANING = (1, 0, 0, 0, np.cos(TILT), np.sin(TILT))
+
+
+@wants_dcm2niix
+@pytest.mark.parametrize("dtype, sense", [(np.int16, 1), (np.uint16, 1), (np.int16, -1)])
+def test_a_tilted_gantry(tmp_path, dtype, sense):
+    """Voxels lie where the images say, and are as large; of signed ones dcm2niix makes a resampled volume, too."""
+    scan = Tilted(blobs(dtype=dtype), orientation=LEANING, places=[2.5 * sense * k for k in range(14)])
+    scan.save(tmp_path / "scan")
+    done = good("convert", "scan", "out.nii.gz", cwd=tmp_path)
+    assert_agrees(tmp_path / "out.nii.gz", scan)
+    assert "scan: sform and qform" in done.stderr  # and no name of a temporary file
+    good("threshold", "scan", "-o", "mask.nii.gz", "--above", "60", cwd=tmp_path)
+    good("stats", "scan", "mask.nii.gz", "--table", "table.json", cwd=tmp_path)
+    row = json.loads((tmp_path / "table.json").read_text())[0]
+    assert row["volume_mm3"] == pytest.approx(row["voxels"] * 1.0 * 1.5 * 2.5 * np.cos(TILT), rel=1e-5)
+    if shutil.which("itkimage2segimage"):
+        good("convert", "mask.nii.gz", "out.dcm", "--like", "scan", cwd=tmp_path)
+        images = [pydicom.dcmread(path) for path in (tmp_path / "scan").iterdir()]
+        places = {image.SOPInstanceUID: image.ImagePositionPatient for image in images}
+        frames = pydicom.dcmread(tmp_path / "out.dcm").PerFrameFunctionalGroupsSequence
+        for frame in frames:
+            image = frame.DerivationImageSequence[0].SourceImageSequence[0].ReferencedSOPInstanceUID
+            assert np.allclose(frame.PlanePositionSequence[0].ImagePositionPatient, places[image], atol=1e-3)
+
+
 @wants_dcm2niix
 def test_frames_in_one_file(tmp_path):
     scan = Series(blobs())
@@ -211,6 +244,19 @@ def test_a_missing_slice_is_refused(tmp_path):
         folder = scan.save(tmp_path / dtype.__name__, [k for k in range(14) if k != 6])
         refused(tmp_path, ["components", folder, "-o", "out.nii.gz"], 65, "its slices do not lie at equal distances", "_Eq_1")
         assert json.loads(lobule("check", "--json", folder).stdout)["verdict"] == "damaged"
+
+
+@wants_dcm2niix
+def test_several_volumes_of_a_series(tmp_path):
+    scan = Series(blobs((6, 24, 20)))
+    scan.save(tmp_path / "scan")
+    Series(blobs((1, 30, 24)), uid=scan.uid, study=scan.study, orientation=(0, 1, 0, 0, 0, -1)).save(
+        tmp_path / "scan", name="scout{}"
+    )
+    done = lobule("info", "scan", cwd=tmp_path)
+    assert_one_line(done, 65, "makes 2 volumes: 1 volume of 20 x 24 x 6, 2 volumea of 24 x 30 x 1", "--series NUMBER:K")
+    good("convert", "scan", "out.nii.gz", "--series", "3:1", cwd=tmp_path)
+    assert_agrees(tmp_path / "out.nii.gz", scan)
 
 
 @wants_dcm2niix
