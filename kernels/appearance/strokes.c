@@ -1,6 +1,7 @@
 /* Strokes by slice, and what they say by their places. */
 #include "kernels/appearance/strokes.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,32 +187,10 @@ void lob_strokes_free(lob_strokes *strokes)
 
 /* ---- the background ---- */
 
-/*
- * What is seen of strokes from outside: along each axis, the labels that its lines meet first and
- * last. Lines along an axis are numbered as the voxels of the slice across it.
- */
-typedef struct {
-    int32_t *first[3], *last[3]; /* 0: the line meets none */
-} views;
-
 /* The number of the line along an axis that a voxel is on. */
 static int64_t line_of(lob_dims d, int along, int64_t x, int64_t y, int64_t z)
 {
     return along == 0 ? z * d.ny + y : along == 1 ? z * d.nx + x : y * d.nx + x;
-}
-
-static void look(const views *v, const lob_strokes *strokes, const void *seeds, lob_type type)
-{
-    const lob_dims d = strokes->dims;
-    const int64_t end = lob_dims_voxels(d);
-    for (int64_t i = 0; (i = lob_strokes_next(strokes, seeds, type, i)) < end; i++) {
-        const int32_t label = lob_label_at(seeds, type, i);
-        for (int along = 0; along < 3; along++) {
-            const int64_t line = line_of(d, along, i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny));
-            if (v->first[along][line] == 0) v->first[along][line] = label;
-            v->last[along][line] = label;
-        }
-    }
 }
 
 /* In 2D the image is the plane. */
@@ -220,42 +199,55 @@ static bool is_plane(const lob_strokes *strokes, int axis, int64_t slice)
     return lob_side(strokes->dims, axis) == 1 || *plane_at(strokes, axis, slice);
 }
 
+/* How often labels are met along lines. */
+typedef struct {
+    int32_t *first[3], *last[3]; /* of the lines along each axis, the labels met; 0: none */
+    int64_t *seen;  /* by label, ends of lines at which it is; label l has number l - 1 */
+    int64_t *there; /* likewise, ends of lines that it is on; more where others part it */
+} views;
+
 /*
- * Count whose strokes are seen along lines in slices.
+ * Look along lines in slices; a line lies in a slice across each of two axes, and counts for both.
  *
- *   seen    in/out  by label; label l has number l - 1
+ *   v       in/out  zero
  *   planes  in      only planes of strokes count, and of these those with two labels or more
  */
-static void count_seen(int64_t *seen, const views *v, const lob_strokes *strokes, int axis,
-                       bool planes)
+static void look(const views *v, const lob_strokes *strokes, const void *seeds, lob_type type,
+                 bool planes)
 {
     const lob_dims d = strokes->dims;
-    for (int64_t s = 0; s < lob_side(d, axis); s++) {
-        if (planes && (!is_plane(strokes, axis, s) || lob_strokes_labels_in(strokes, axis, s) < 2))
-            continue;
+    const int64_t end = lob_dims_voxels(d);
+    for (int64_t i = 0; (i = lob_strokes_next(strokes, seeds, type, i)) < end; i++) {
+        const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
+        const int32_t label = lob_label_at(seeds, type, i);
+        int counts[3];
+        for (int a = 0; a < 3; a++)
+            counts[a] = !planes || (is_plane(strokes, a, at[a]) &&
+                                    lob_strokes_labels_in(strokes, a, at[a]) > 1);
         for (int along = 0; along < 3; along++) {
-            const int other = 3 - axis - along;
-            for (int64_t o = 0; along != axis && o < lob_side(d, other); o++) {
-                int64_t at[3] = {0, 0, 0};
-                at[axis] = s;
-                at[other] = o;
-                const int64_t line = line_of(d, along, at[0], at[1], at[2]);
-                if (v->first[along][line] == 0) continue;
-                seen[v->first[along][line] - 1]++;
-                seen[v->last[along][line] - 1]++;
-            }
+            const int64_t line = line_of(d, along, at[0], at[1], at[2]);
+            const int64_t slices = counts[(along + 1) % 3] + counts[(along + 2) % 3];
+            int32_t *const first = v->first[along] + line, *const last = v->last[along] + line;
+            if (*last == label) continue;
+            if (*last == 0) *first = label;
+            v->seen[(*last == 0 ? label : *last) - 1] += *last == 0 ? slices : -slices;
+            v->seen[label - 1] += slices;
+            if (*last == 0 || *first != label) v->there[label - 1] += 2 * slices;
+            *last = label;
         }
     }
 }
 
-/* Of labels that are seen nearly as often as any other, the largest; 0: none is seen. */
-static int32_t most_seen(const int64_t *seen, int32_t labels)
+/* Of labels whose lines see them nearly as often as those of any other do, the largest; 0: none is
+ * seen. */
+static int32_t most_seen(const views *v, int32_t labels)
 {
-    int64_t most = 0;
+    double most = 0;
     int32_t best = 0;
-    for (int32_t l = 0; l < labels; l++) most = seen[l] > most ? seen[l] : most;
     for (int32_t l = 0; l < labels; l++)
-        if (seen[l] > 0 && seen[l] * 5 >= most * 3) best = l + 1;
+        if (v->seen[l] > 0) most = fmax(most, (double)v->seen[l] / (double)v->there[l]);
+    for (int32_t l = 0; l < labels; l++)
+        if (v->seen[l] > 0 && (double)v->seen[l] >= 0.75 * most * (double)v->there[l]) best = l + 1;
     return best;
 }
 
@@ -264,30 +256,27 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
 {
     const lob_dims d = strokes->dims;
     const int64_t lines[3] = {d.ny * d.nz, d.nx * d.nz, d.nx * d.ny};
-    const int64_t all = lines[0] + lines[1] + lines[2];
-    int32_t *const met = calloc(2 * (size_t)all, sizeof *met);
-    int64_t *const seen = calloc((size_t)strokes->labels, sizeof *seen);
-    lob_status st = LOB_OK;
+    const size_t all = (size_t)(lines[0] + lines[1] + lines[2]), labels = (size_t)strokes->labels;
+    int32_t *const met = malloc(2 * all * sizeof *met);
+    int64_t *const counts = malloc(2 * labels * sizeof *counts);
+    const bool enough = met && counts;
     *label = 0;
-    if (met && seen) {
-        views v;
+    for (int planes = 1; enough && planes >= 0 && *label == 0; planes--) {
+        views v = {.seen = counts, .there = counts + labels};
         int32_t *next = met;
+        memset(met, 0, 2 * all * sizeof *met);
+        memset(counts, 0, 2 * labels * sizeof *counts);
         for (int a = 0; a < 3; a++) {
             v.first[a] = next;
             v.last[a] = next + lines[a];
             next += 2 * lines[a];
         }
-        look(&v, strokes, seeds, type);
-        for (int axis = 0; axis < 3; axis++) count_seen(seen, &v, strokes, axis, true);
-        *label = most_seen(seen, strokes->labels);
-        for (int axis = 0; axis < 3 && *label == 0; axis++)
-            count_seen(seen, &v, strokes, axis, false);
-        if (*label == 0) *label = most_seen(seen, strokes->labels);
-    } else
-        st = lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
-    free(seen);
+        look(&v, strokes, seeds, type, planes);
+        *label = most_seen(&v, strokes->labels);
+    }
     free(met);
-    return st;
+    free(counts);
+    return enough ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
 }
 
 /* ---- walls ---- */

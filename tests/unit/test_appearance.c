@@ -403,6 +403,7 @@ TEST(finds_the_background)
         {"the label around another",         "222212222",                   3,  3, 2, -1},
         {"no stroke at all",                 ".........",                   3,  3, 0, -1},
         {"the longer of two side by side",   "1.......3....2222",           17, 1, 2, -1},
+        {"a dot beside a line",              "11111..2",                    8,  1, 2, -1},
         {"of equals the larger label",       "1.2",                         3,  1, 2, -1},
         {"drawn in one slice across z",      "........1.2.............",    2,  4, 2, 2 },
         {"another label alone at both ends", "222222222.1112111.222222222", 3,  3, 1, 2 },
