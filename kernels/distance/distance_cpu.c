@@ -356,6 +356,14 @@ lob_status lob_distance_slabs(const lob_distance_output *out, const lob_distance
     return st == LOB_OK ? LOB_OK : lob_team_agree(team, st, error);
 }
 
+lob_status lob_distance_part(const lob_distance_output *out, const lob_distance_input *in,
+                             const lob_distance_options *options, int64_t planes,
+                             const lob_context *context, lob_error *error)
+{
+    lob_error_begin(error);
+    return lob_error_end(error, measure(out, in, options, planes, NULL, context, error));
+}
+
 lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,
                                 const double spacing_mm[3], int threads)
 {

@@ -31,6 +31,13 @@ lob_status lob_distance_slabs(const lob_distance_output *out, const lob_distance
                               const lob_distance_options *options, int64_t planes, lob_team *team,
                               const lob_context *context, lob_error *error);
 
+/* lob_distance_cpu of some planes of a volume of so many, as if no others were there, but in whole
+ * numbers of the volume's unit: of two distances within options->max, equal ones are equal there.
+ */
+lob_status lob_distance_part(const lob_distance_output *out, const lob_distance_input *in,
+                             const lob_distance_options *options, int64_t planes,
+                             const lob_context *context, lob_error *error);
+
 LOB_END_DECLS
 
 #endif

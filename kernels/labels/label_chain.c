@@ -132,7 +132,7 @@ static void drop(lob_label_chain *c, lob_labels_array *array)
     array->data = NULL;
 }
 
-static lob_status make_next(lob_label_chain *c, lob_type type)
+lob_status lob_label_chain_make(lob_label_chain *c, lob_type type)
 {
     drop(c, &c->next);
     c->next.type = type;
@@ -162,6 +162,7 @@ static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
     lob_volume image = lob_volume_empty();
     const lob_components_input in = {.image = &image, .place = c->in->place};
     lob_components_output r;
+    if (c->shared) return c->shared->join(c, fill, found);
     o.join = LOB_JOIN_EQUAL;
     o.neighbours = c->options->neighbours;
     o.slice_axis = c->options->slice_axis;
@@ -247,7 +248,7 @@ static lob_status exchange(lob_label_chain *c, int32_t *to)
         same = same && to[i] == i;
     }
     to[0] = 0;
-    lob_status st = same ? LOB_OK : make_next(c, lob_label_type(distinct));
+    lob_status st = same ? LOB_OK : lob_label_chain_make(c, lob_label_type(distinct));
     if (!same && st == LOB_OK) {
         st = c->operations->put(c, c->next, c->now, to, (int64_t)c->count + 1);
         advance(c);
@@ -385,7 +386,7 @@ static lob_status choose_pieces(lob_label_chain *c, int64_t found, const int32_t
 {
     lob_labels_array pieces = c->next;
     c->next.data = NULL;
-    lob_status st = make_next(c, c->now.type);
+    lob_status st = lob_label_chain_make(c, c->now.type);
     if (st == LOB_OK) st = c->operations->put(c, c->next, pieces, table, found + 1);
     advance(c);
     drop(c, &pieces);
@@ -427,7 +428,7 @@ static lob_status fill_holes(lob_label_chain *c, const lob_labels_step *step)
 /* The boundary, or what is left without slips. */
 static lob_status thin_out(lob_label_chain *c, const lob_labels_step *step)
 {
-    LOB_TRY(make_next(c, c->now.type));
+    LOB_TRY(lob_label_chain_make(c, c->now.type));
     LOB_TRY(step->kind == LOB_LABELS_SLIPS ? c->operations->slips(c) : c->operations->boundary(c));
     advance(c);
     return look(c);
@@ -448,7 +449,7 @@ static lob_status majority(lob_label_chain *c, const lob_labels_step *step)
     else
         lob_majority_box(m, radius);
     const bool alone = m->radius[0] == 0 && m->radius[1] == 0 && m->radius[2] == 0;
-    lob_status st = alone ? LOB_OK : make_next(c, c->now.type);
+    lob_status st = alone ? LOB_OK : lob_label_chain_make(c, c->now.type);
     if (st == LOB_OK && !alone) st = c->operations->majority(c, m);
     free(m);
     if (st != LOB_OK || alone) return st;
@@ -471,9 +472,10 @@ static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
         in.spacing[a] = a == c->options->slice_axis ? INFINITY
                         : step->voxels              ? 1.0
                                                     : c->in->spacing_mm[a];
-    LOB_TRY(make_next(c, c->now.type));
-    LOB_TRY(c->operations->morphology(c->next.data, &in, how[step->kind], step->length, &context,
-                                      c->error));
+    LOB_TRY(lob_label_chain_make(c, c->now.type));
+    LOB_TRY(c->shared ? c->shared->morphology(c, &in, how[step->kind], step->length, &context)
+                      : c->operations->morphology(c->next.data, &in, how[step->kind], step->length,
+                                                  &context, c->error));
     advance(c);
     return look(c);
 }

@@ -45,6 +45,18 @@ typedef struct {
     lob_status (*finish)(lob_label_chain *c, lob_type type);
 } lob_label_operations;
 
+extern const lob_label_operations lob_label_cpu;
+
+/* What is done otherwise where several ranks have a part of the voxels each; operations are theirs
+ * too. */
+typedef struct {
+    /* next = the pieces of now, numbered in raster order; or now with its holes filled */
+    lob_status (*join)(lob_label_chain *c, bool fill, int64_t *found);
+    /* from now to next */
+    lob_status (*morphology)(lob_label_chain *c, const lob_morphology_input *in, lob_morphology how,
+                             double radius, const lob_context *context);
+} lob_label_shared;
+
 struct lob_label_chain {
     const lob_label_operations *operations;
     const lob_labels_input *in;
@@ -63,11 +75,15 @@ struct lob_label_chain {
     uint8_t *seen;   /* count + 1: which numbers occur; owned */
     int step;
     lob_labels_output *out;
+    const lob_label_shared *shared; /* NULL: all voxels are here */
 };
 
-/* Run the chain: c->operations, in, options, caller, error, device and out are set, the rest is 0.
- * Frees everything but the result, also that after a failure. */
+/* Run the chain: c->operations, in, options, caller, error, device, out and shared are set, the
+ * rest is 0. Frees everything but the result, also that after a failure. */
 lob_status lob_label_chain_run(lob_label_chain *c);
+
+/* Make next, of a type; what it held is freed. */
+lob_status lob_label_chain_make(lob_label_chain *c, lob_type type);
 
 /* Count bytes of working memory that were used for a while beside what is held. */
 void lob_label_chain_count(lob_label_chain *c, int64_t bytes);

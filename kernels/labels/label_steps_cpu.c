@@ -132,7 +132,7 @@ static lob_status finish(lob_label_chain *c, lob_type type)
     return LOB_OK;
 }
 
-static const lob_label_operations operations = {
+const lob_label_operations lob_label_cpu = {
     .components = lob_components_cpu,
     .morphology = lob_morphology_cpu,
     .put = put,
@@ -153,7 +153,7 @@ lob_status lob_labels_cpu(lob_labels_output *out, const lob_labels_input *in,
     LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
     LOB_TRY(lob_label_chain_check(in, options, error));
     lob_label_chain c = {
-        .operations = &operations,
+        .operations = &lob_label_cpu,
         .in = in,
         .options = options,
         .caller = context,

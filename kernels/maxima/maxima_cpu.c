@@ -96,7 +96,7 @@ static void mark_row(const lob_maxima_call *c, const rows *r, int64_t y, int64_t
     }
 }
 
-static lob_status mark_tops(lob_maxima_call *c)
+lob_status lob_maxima_mark(lob_maxima_call *c)
 {
     LOB_TRY(lob_budget_alloc(&c->budget, &c->top, c->voxels, sizeof *c->top, c->error));
     const lob_dims d = c->in->image->dims;
@@ -124,8 +124,7 @@ static lob_status mark_tops(lob_maxima_call *c)
 
 /* ---- plateaus ---- */
 
-/* What joins voxels of equal value without a higher neighbour. */
-static lob_components_options plateau_options(const lob_maxima_options *o)
+lob_components_options lob_maxima_plateaus(const lob_maxima_options *o)
 {
     lob_components_options options = lob_components_defaults();
     options.join = LOB_JOIN_EQUAL;
@@ -139,19 +138,20 @@ static lob_components_options plateau_options(const lob_maxima_options *o)
     return options;
 }
 
-/* A plateau that goes on in a voxel with a higher neighbour is none. */
-static void drop_slopes(uint8_t *keep, const lob_maxima_call *c, const int32_t *labels)
+void lob_maxima_drop_slopes(uint8_t *keep, const lob_maxima_call *c, const int32_t *labels,
+                            int64_t first, int64_t voxels)
 {
 #pragma omp parallel for num_threads(c->context->threads) schedule(static)
-    for (int64_t i = 0; i < c->voxels; i++) {
+    for (int64_t i = first; i < first + voxels; i++) {
         int64_t neighbour[LOB_MOST_NEIGHBOURS];
-        if (!labels[i]) continue;
+        const int32_t label = labels[i - first];
+        if (!label) continue;
         const double value = lob_maxima_value(c, i);
         const int n = lob_maxima_neighbours(neighbour, c, i);
         for (int k = 0; k < n; k++)
             if (!c->top[neighbour[k]] && lob_maxima_value(c, neighbour[k]) == value) {
 #pragma omp atomic write
-                keep[labels[i] - 1] = 0;
+                keep[label - 1] = 0;
                 break;
             }
     }
@@ -164,7 +164,7 @@ static lob_status look(lob_maxima_call *c, lob_maxima_output *out, uint8_t *keep
         out->maxima[m] = (lob_maximum){regions[m].first, regions[m].voxels,
                                        lob_maxima_value(c, regions[m].first)};
     memset(keep, 1, (size_t)out->count);
-    drop_slopes(keep, c, out->labels);
+    lob_maxima_drop_slopes(keep, c, out->labels, 0, c->voxels);
     return LOB_OK;
 }
 
@@ -253,7 +253,7 @@ static lob_status choose(lob_maxima_output *out, const lob_region *regions, lob_
 lob_status lob_maxima_find(lob_maxima_output *out, lob_maxima_call *c, const lob_volume *image,
                            const lob_maxima_ways *ways)
 {
-    const lob_components_options options = plateau_options(c->options);
+    const lob_components_options options = lob_maxima_plateaus(c->options);
     lob_components_output plateaus = {0};
     LOB_TRY(ways->mark(c));
     LOB_TRY(lob_report(c->context, 0.3));
@@ -277,7 +277,7 @@ lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
                           const lob_maxima_options *options, const lob_context *context,
                           lob_error *error)
 {
-    static const lob_maxima_ways ways = {mark_tops, lob_components_cpu, look, renumber,
+    static const lob_maxima_ways ways = {lob_maxima_mark, lob_components_cpu, look, renumber,
                                          lob_maxima_heights};
     lob_error_begin(error);
     lob_maxima_call c;

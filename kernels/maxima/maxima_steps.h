@@ -52,6 +52,20 @@ typedef struct {
 lob_status lob_maxima_find(lob_maxima_output *out, lob_maxima_call *c, const lob_volume *image,
                            const lob_maxima_ways *ways);
 
+/* Make c->top on the CPU. */
+lob_status lob_maxima_mark(lob_maxima_call *c);
+
+/* What joins voxels of equal value without a higher neighbour. */
+lob_components_options lob_maxima_plateaus(const lob_maxima_options *options);
+
+/*
+ * On the CPU: let keep become 0 where a plateau goes on in a voxel with a higher neighbour.
+ *
+ *   labels  in  of `voxels` voxels from the first on; 0: none
+ */
+void lob_maxima_drop_slopes(uint8_t *keep, const lob_maxima_call *c, const int32_t *labels,
+                            int64_t first, int64_t voxels);
+
 /* The value of a voxel; -INFINITY where it is no data. */
 static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
 {

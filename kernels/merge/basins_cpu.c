@@ -1,10 +1,12 @@
 /* Joining basins: bottoms and saddles of all threads' rows, then a union-find over the saddles. */
 #include "kernels/merge/basins_parts.h"
+#include "kernels/merge/basins_slabs.h"
 
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
 #include "kernels/regions/faces.h"
 #include "kernels/share.h"
+#include "kernels/team/team_planes.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -219,9 +221,80 @@ static lob_status take_passes(lob_saddle **passes, const job *j, lob_budget *bud
     return lob_budget_hold(budget, bytes, error);
 }
 
-lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
-                          const lob_volume *image, const lob_basins_options *options,
-                          const lob_context *context, lob_error *error)
+/* ---- several ranks ---- */
+
+static int by_pair(const void *left, const void *right)
+{
+    const lob_saddle *p = left, *q = right;
+    if (p->a != q->a) return p->a < q->a ? -1 : 1;
+    return (p->b > q->b) - (p->b < q->b);
+}
+
+/* Sort, and keep of each pair the lowest. Returns how many there are. */
+static int64_t keep_lowest(lob_saddle *list, int64_t n)
+{
+    int64_t kept = 0;
+    qsort(list, (size_t)n, sizeof *list, by_pair);
+    for (int64_t i = 0; i < n; i++)
+        if (kept == 0 || by_pair(&list[kept - 1], &list[i]) != 0)
+            list[kept++] = list[i];
+        else if (list[i].saddle < list[kept - 1].saddle)
+            list[kept - 1].saddle = list[i].saddle;
+    return kept;
+}
+
+/* What all ranks have found, in rank 0: bottoms of labels, each as a pair with 0, and saddles.
+ * *saddles, malloc'ed, has the list then; it is the caller's to free, also on failure. */
+static lob_status gather(lob_saddle **saddles, int64_t *count, double *bottom, int64_t labels,
+                         lob_team *team, lob_budget *budget, lob_error *error)
+{
+    int64_t bytes = 0, n = *count, met = 0;
+    void *all = NULL;
+    for (int64_t i = 1; i <= labels; i++) met += !isnan(bottom[i]);
+    lob_saddle *const mine = realloc(*saddles, (size_t)(n + met + 1) * sizeof *mine);
+    if (!mine) return lob_fail(error, LOB_ENOMEM, "no memory for basins");
+    *saddles = mine;
+    for (int32_t i = 1; i <= labels; i++)
+        if (!isnan(bottom[i])) mine[n++] = (lob_saddle){bottom[i], 0, i};
+    LOB_TRY(lob_team_collect(team, &all, &bytes, mine, n * (int64_t)sizeof *mine, error));
+    if (!all) return LOB_OK;
+    free(mine);
+    *saddles = all;
+    LOB_TRY(lob_budget_hold(budget, 2 * bytes, error)); /* qsort may take a copy */
+    n = keep_lowest(*saddles, bytes / (int64_t)sizeof **saddles);
+    int64_t bottoms = 0;
+    for (; bottoms < n && (*saddles)[bottoms].a == 0; bottoms++)
+        bottom[(*saddles)[bottoms].b] = (*saddles)[bottoms].saddle;
+    *count = n - bottoms;
+    memmove(*saddles, *saddles + bottoms, (size_t)*count * sizeof **saddles);
+    return LOB_OK;
+}
+
+/* Join in rank 0, which tells all. */
+static lob_status finish(int32_t *to, lob_basins_stats *stats, double *bottom, lob_saddle **saddles,
+                         int64_t count, const job *j, const lob_basins_options *options,
+                         lob_team *team, lob_budget *budget, lob_error *error)
+{
+    const int64_t labels = j->grid->count;
+    if (lob_team_size(team) > 1)
+        LOB_TRY(gather(saddles, &count, bottom, labels, team, budget, error));
+    if (lob_team_rank(team) == 0)
+        lob_basins_finish(to, stats, bottom, labels, *saddles, count, options);
+    stats->working_bytes = budget->peak;
+    LOB_TRY(lob_team_reduce(team, &stats->working_bytes, 1, LOB_TEAM_MAX, error));
+    int64_t told[] = {stats->basins, stats->left, stats->contacts};
+    LOB_TRY(lob_team_tell(told, sizeof told, team, error));
+    stats->basins = told[0];
+    stats->left = told[1];
+    stats->contacts = told[2];
+    return lob_team_tell(to, (labels + 1) * (int64_t)sizeof *to, team, error);
+}
+
+/* ---- a call ---- */
+
+static lob_status work(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                       const lob_volume *image, const lob_basins_options *options, lob_team *team,
+                       const lob_context *context, lob_error *error)
 {
     lob_budget budget = {.who = "basins", .limit = context->max_memory};
     lob_contact *contacts = NULL;
@@ -229,6 +302,7 @@ lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_
     lob_saddle *passes = NULL;
     heights h[MOST];
     job j = {.grid = grid, .image = image};
+    lob_basins_stats s = {0};
     LOB_TRY(lob_basins_check(grid, image, options, error));
     LOB_TRY(lob_check_memory(image->place, NULL, NULL, error));
     lob_status st =
@@ -242,14 +316,29 @@ lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_
     see_rows(&j, h, values, threads);
     for (int64_t i = 0; i < j.count; i++)
         passes[i] = (lob_saddle){h[0].saddle[i], contacts[i].a, contacts[i].b};
-    lob_basins_stats s;
-    lob_basins_finish(to, &s, h[0].bottom, grid->count, passes, j.count, options);
-    s.working_bytes = budget.peak;
+    st = finish(to, &s, h[0].bottom, &passes, j.count, &j, options, team, &budget, error);
     if (stats) *stats = s;
-    st = lob_report(context, 1.0);
+    if (st == LOB_OK) st = lob_report(context, 1.0);
 out:
     free(passes);
     free(values);
     free(contacts);
     return st;
+}
+
+lob_status lob_basins_cpu(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                          const lob_volume *image, const lob_basins_options *options,
+                          const lob_context *context, lob_error *error)
+{
+    return work(to, stats, grid, image, options, NULL, context, error);
+}
+
+lob_status lob_basins_slabs(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                            const lob_volume *image, const lob_basins_options *options,
+                            lob_team *team, const lob_context *context, lob_error *error)
+{
+    lob_error_begin(error);
+    const lob_status st =
+        lob_error_end(error, work(to, stats, grid, image, options, team, context, error));
+    return st == LOB_OK ? st : lob_team_agree(team, st, error);
 }

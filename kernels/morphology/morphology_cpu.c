@@ -5,8 +5,10 @@
  */
 #include "kernels/arrays.h"
 #include "kernels/budget.h"
+#include "kernels/distance/distance_slabs.h"
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/morphology/morphology_bits.h"
+#include "kernels/morphology/morphology_part.h"
 #include "kernels/morphology/morphology_plan.h"
 #include "kernels/share.h"
 #include "kernels/simd_clones.h"
@@ -15,6 +17,7 @@
 
 typedef struct {
     const lob_morphology_input *in;
+    int64_t planes; /* of the volume, of which in may have some */
     double radius;
     lob_context context; /* of the step under way: the caller's, with a share of its progress */
     lob_budget budget;
@@ -30,7 +33,7 @@ static lob_status transform(const job *j, const lob_distance_output *out, const 
     const lob_context context = lob_budget_inner(&j->budget, &j->context);
     const lob_distance_input in = lob_morphology_distance(j->in, labels);
     const lob_distance_options options = lob_morphology_options(kind, j->radius);
-    return lob_distance_cpu(out, &in, &options, &context, error);
+    return lob_distance_part(out, &in, &options, j->planes, &context, error);
 }
 
 /* ---- by bits ---- */
@@ -95,9 +98,12 @@ static int64_t one_label(const job *j, const void *labels)
 
 static lob_distance_plan plan_of(const job *j, const void *labels)
 {
-    const lob_distance_input in = lob_morphology_distance(j->in, labels);
+    lob_distance_input in = lob_morphology_distance(j->in, labels);
     const lob_distance_options options = lob_morphology_options(LOB_DISTANCE_TO_OTHER, j->radius);
-    return lob_distance_plan_of(&in, &options, LOB_FIND_OTHER);
+    in.dims.nz = j->planes;
+    lob_distance_plan plan = lob_distance_plan_of(&in, &options, LOB_FIND_OTHER);
+    plan.dims = j->in->dims;
+    return plan;
 }
 
 /* As put_row, of a whole volume. */
@@ -184,8 +190,9 @@ static lob_status open_gaps(job *j, void *out, lob_error *error)
     return dilate(j, out, out, error);
 }
 
-lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_morphology how,
-                              double radius, const lob_context *context, lob_error *error)
+lob_status lob_morphology_part(void *out, const lob_morphology_input *in, lob_morphology how,
+                               double radius, int64_t planes, const lob_context *context,
+                               lob_error *error)
 {
     lob_error_begin(error);
     LOB_TRY(lob_check_memory(in->place, NULL, NULL, error));
@@ -193,6 +200,7 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
     const bool one_step = how == LOB_MORPHOLOGY_DILATE || how == LOB_MORPHOLOGY_ERODE;
     job j = {
         .in = in,
+        .planes = planes,
         .radius = radius,
         .share = {.caller = context,   .to = one_step ? 1 : 0.5    },
         .budget = {.who = "morphology", .limit = context->max_memory},
@@ -206,4 +214,10 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
         return lob_error_end(error, erode(&j, out, in->labels, NULL, error));
     return lob_error_end(error, how == LOB_MORPHOLOGY_OPEN ? open_gaps(&j, out, error)
                                                            : close_gaps(&j, out, error));
+}
+
+lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_morphology how,
+                              double radius, const lob_context *context, lob_error *error)
+{
+    return lob_morphology_part(out, in, how, radius, in->dims.nz, context, error);
 }

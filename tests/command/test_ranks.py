@@ -116,6 +116,15 @@ LINES = [
     "stats IMAGE labels.nii.gz --table t.json --columns mean,bbox,extent --spacing 2,2,1",
     "stats IMAGE labels.nii.gz --table t.json --columns shape --spacing 2,2,1",
     "stats IMAGE labels.nii.gz --table t.tsv --columns basic,shape",
+    "maxima IMAGE -o OUT --table t.tsv --above 1 --distance 2.5vox",
+    "maxima IMAGE -o OUT --mask mask.nii --neighbours 6",
+    "maxima IMAGE --table t.json --slices y",
+    "merge labels.nii.gz IMAGE -o OUT --height 3",
+    "merge labels.nii.gz IMAGE -o OUT --share 0.5 --level 6",
+    "labels labels.nii.gz -o OUT --fill-holes --min-size 2vox --sequential",
+    "labels labels.nii.gz -o OUT --largest 2 --neighbours 6 --split --mask mask.nii",
+    "labels labels.nii.gz -o OUT --smooth 1vox --dilate 1.5vox --drop 1-9 --boundary",
+    "labels labels.nii.gz -o OUT --close 2vox --median 1 --slices x --slips",
 ]
 
 
@@ -397,7 +406,16 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("line, size", [("growcut image.nii seeds.nii -o l.nii", "1500KiB"), ("distance seeds.nii -o d.nii", "900KiB")])
+@pytest.mark.parametrize(
+    "line, size",
+    [
+        ("growcut image.nii seeds.nii -o l.nii", "1500KiB"),
+        ("distance seeds.nii -o d.nii", "900KiB"),
+        ("maxima image.nii -o m.nii", "1400KiB"),
+        ("merge seeds.nii image.nii -o m.nii --height 2", "450KiB"),
+        ("labels seeds.nii -o l.nii --fill-holes --dilate 0.5vox --min-size 2vox", "1500KiB"),
+    ],
+)
 def test_as_many_tasks_do_as_one_without_memory_says(tmp_path, line, size):
     save(noise(1, (60, 60, 70)), tmp_path / "image.nii")
     seeds = np.zeros((60, 60, 70), np.uint8)
@@ -476,6 +494,14 @@ def test_all_end_by_one_line_and_code_and_leave_nothing(tmp_path, kind):
         (("threshold", "image.nii", "-o", "l.nii"), 65),
         (("threshold", "image.nii", "-o", "l.nii", "--hysteresis", "1,2"), 64),
         (("filter", "image.nii", "-o", "l.nii", "--median", "1"), 65),
+        (("maxima", "image.nii", "-o", "l.nii"), 65),
+        (("maxima", "image.nii", "-o", "l.nii", "--height", "2"), 64),
+        (("maxima", "image.nii", "--table", "missing/t.tsv"), 73),
+        (("merge", "image.nii", "image.nii", "-o", "l.nii", "--height", "2"), 65),
+        (("merge", "image.nii", "image.nii", "-o", "l.nii", "--height", "2", "--channel", "0"), 64),
+        (("labels", "image.nii", "-o", "l.nii", "--split"), 65),
+        (("labels", "image.nii", "-o", "l.nii", "--split", "--device", "cuda"), 64),
+        (("labels", "image.nii", "-o", "l.nii", "--map", "missing.tsv"), 66),
     ):
         assert_refused(ranked(kind, 4, *arguments, cwd=tmp_path), code)
         assert sorted(os.listdir(tmp_path)) == before

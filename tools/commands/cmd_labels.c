@@ -1,7 +1,8 @@
 /* lobule labels: a chain of steps on a label volume. */
+#include "kernels/labels/label_slabs.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/labels_steps.h"
-#include "tools/inout/grid.h"
+#include "tools/inout/slabs.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
@@ -10,9 +11,10 @@
 #include <string.h>
 
 typedef struct {
-    const char *labels_path, *out_path, *mask_path, *label_table;
-    int frame, neighbours, slices;
+    const char *out_path, *label_table;
+    int neighbours, slices;
     lob_steps steps;
+    lob_slabs slabs; /* labels and mask, cut for several tasks */
 
     lob_volume labels, out;
     lob_label_set values;
@@ -96,26 +98,31 @@ static lob_status pass_names_on(lob_label_names *to, const work *w, const heir *
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
+    const char *const path = w->slabs.path;
     LOB_TRY(lob_labels_steps_read(s, &w->typed));
-    LOB_TRY(lob_session_read(s, &w->labels, w->labels_path, w->frame));
-    LOB_TRY(lob_grid_dense(s, &w->labels, &w->values, w->labels_path));
+    LOB_TRY(lob_session_read(s, &w->labels, path, w->slabs.frame));
+    LOB_TRY(lob_grid_dense(s, &w->labels, &w->values, path));
     lob_labels_steps_fit(&w->typed, &w->labels.geometry);
-    return lob_grid_mask(s, &w->mask, w->mask_path, &w->labels, w->labels_path);
+    return lob_grid_mask(s, &w->mask, w->slabs.mask, &w->labels, path);
 }
 
-static lob_status compute(lob_session *s, work *w)
+static lob_labels_options options_of(const work *w, const lob_geometry *geometry)
 {
-    const lob_labels_options options = {
-        .neighbours = w->neighbours,
-        .slice_axis = lob_grid_slice_axis(w->slices, &w->labels.geometry),
-    };
+    return (lob_labels_options){.neighbours = w->neighbours,
+                                .slice_axis = lob_grid_slice_axis(w->slices, geometry)};
+}
+
+/* slab: a task's planes; NULL: it has all. */
+static lob_status compute(lob_session *s, work *w, const lob_slab *slab)
+{
+    const lob_labels_options options = options_of(w, &w->labels.geometry);
     lob_labels_input in = {
         .labels = w->labels.data,
         .type = w->labels.type,
         .count = w->values.count,
         .values = w->values.values,
         .dims = w->labels.dims,
-        .mask = w->mask,
+        .mask = slab ? slab->mask : w->mask,
         .steps = w->typed.step,
         .step_count = w->typed.count,
     };
@@ -123,11 +130,14 @@ static lob_status compute(lob_session *s, work *w)
     const int64_t max = lob_product(lob_voxels(&w->labels), sizeof(int32_t), 1, 1);
     LOB_TRY(lob_session_take(s, max, w->out_path));
     lob_session_compute(s, "cleaning");
-    const lob_status st = s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
-    return lob_session_done(s, st, w->labels_path, NULL);
+    const lob_status st =
+        slab ? lob_labels_slabs(&w->result, &in, &options, w->slabs.volume.dims.nz, s->team,
+                                &s->context, &s->error)
+             : s->backend->labels(&w->result, &in, &options, &s->context, &s->error);
+    return lob_session_done(s, st, w->slabs.path, NULL);
 }
 
-static lob_status write_result(lob_session *s, work *w)
+static lob_status write_result(lob_session *s, work *w, const lob_slab *slab)
 {
     lob_volume *const out = &w->out;
     if (lob_volume_adopt(out, &w->labels, &w->result.labels, w->result.type, 1) != LOB_OK)
@@ -144,24 +154,90 @@ static lob_status write_result(lob_session *s, work *w)
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
     if (w->result.count == 0) lob_session_note(s, "%s: no label is left", w->out_path);
     LOB_TRY(lob_label_table_take(s, out, w->label_table));
-    return lob_session_write(s, out, w->out_path, true);
+    return slab ? lob_slabs_write(s, &w->slabs, slab, out, w->out_path, true)
+                : lob_session_write(s, out, w->out_path, true);
 }
+
+/* ---- several tasks ---- */
+
+static lob_status clean_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    const lob_volume *const stored = &w->slabs.volume;
+    const char *const path = w->slabs.path;
+    const int64_t before = lob_slabs_sent(s);
+    LOB_TRY(lob_slabs_check_mask(s, &w->slabs));
+    LOB_TRY(lob_slab_copy(s, &w->labels, stored, slab->image.data, slab->image.dims, path));
+    LOB_TRY(lob_label_names_copy(&w->labels.names, &stored->names));
+    LOB_TRY(lob_slab_labels(s, &w->labels, &w->values, path));
+    LOB_TRY(compute(s, w, slab));
+    LOB_TRY(lob_slabs_report_sent(s, before));
+    return write_result(s, w, slab);
+}
+
+/* Bytes that steps hold at once of a voxel, and of one around. */
+enum { WORKING = 20, AROUND = 16 };
+
+/* How far the step reaches that reaches farthest; planes. */
+static int64_t reach_of(const work *w, const lob_volume *v)
+{
+    const lob_labels_options options = options_of(w, &v->geometry);
+    int64_t far = 0;
+    for (int i = 0; i < w->typed.count; i++) {
+        const int64_t reach = lob_labels_reach(&w->typed.step[i], &options, v->geometry.spacing_mm);
+        if (reach > far) far = reach;
+    }
+    return far < v->dims.nz ? far : v->dims.nz;
+}
+
+static lob_status by_slabs(lob_session *s, work *w)
+{
+    lob_slabs *const slabs = &w->slabs;
+    const lob_volume *const v = &slabs->volume;
+    LOB_TRY(lob_labels_steps_read(s, &w->typed));
+    LOB_TRY(lob_slabs_open(s, slabs));
+    LOB_TRY(lob_grid_one_channel(s, v, slabs->path));
+    const int64_t label = (int64_t)lob_type_of(v->type)->bytes, reach = reach_of(w, v);
+    lob_labels_steps_fit(&w->typed, &v->geometry);
+    /* of pieces, labels and values; planes that are reached */
+    slabs->seam_bytes = 2 * (int64_t)sizeof(int32_t) + 2 * reach * label;
+    slabs->common_bytes = 2 * reach * v->dims.nx * v->dims.ny * AROUND;
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, label + WORKING, label));
+    return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, clean_slab, w);
+}
+
+/* ---- the command ---- */
 
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
     LOB_TRY(lob_grid_neighbours(s, &w->neighbours, w->slices));
     LOB_TRY(lob_label_table_check(s, w->label_table));
+    if (lob_team_size(s->ranks) > 1 || w->slabs.plan > 0)
+        LOB_TRY(lob_session_cpu_alone(s, "several tasks clean"));
     return lob_labels_steps_parse(s, &w->typed, &w->steps);
+}
+
+static lob_status in_memory(lob_session *s, work *w)
+{
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(compute(s, w, NULL));
+    return write_result(s, w, NULL);
 }
 
 static lob_status labels(lob_session *s, void *user)
 {
+    enum { MASK = 2 };
     work *const w = user;
-    LOB_TRY(read_inputs(s, w));
-    LOB_TRY(lob_session_device(s));
-    LOB_TRY(compute(s, w));
-    return write_result(s, w);
+    lob_volume stored;
+    if (s->ranks || w->slabs.plan > 0) return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
+    const lob_status st = in_memory(s, w);
+    if (st == LOB_ENOMEM && lob_session_peek(s, &stored, w->slabs.path))
+        lob_slabs_suggest(s, w->slabs.path, reach_of(w, &stored),
+                          WORKING + (int64_t)lob_type_of(stored.type)->bytes +
+                              (w->slabs.mask ? MASK : 0));
+    return st;
 }
 
 static void release(void *user)
@@ -177,9 +253,11 @@ static void release(void *user)
 static void options(lob_rows *to, void *user)
 {
     work *const w = user;
-    *w = (work){.frame = -1, .neighbours = -1, .slices = -1};
+    *w = (work){
+        .neighbours = -1, .slices = -1, .slabs = {.frame = -1, .channel = -1, .at_once = true}
+    };
     const lob_option rows[] = {
-        OPERAND_LABELS(&w->labels_path,
+        OPERAND_LABELS(&w->slabs.path,
                        "label volume, FILE.h5:/dataset or STORE.zarr/array; 0 is no label"),
         OPT_LABELS_OUTPUT(&w->out_path),
         OPT_LABEL_TABLE(&w->label_table),
@@ -224,10 +302,11 @@ static void options(lob_rows *to, void *user)
         OPT_INT_OF("neighbours", &w->neighbours, "4|6|8|18|26",
                    "neighbours of a voxel that belong to its piece; left out: 26, with --slices 8"),
         OPT_SLICES(&w->slices),
-        OPT_MASK(&w->mask_path,
+        OPT_MASK(&w->slabs.mask,
                  "where this volume is 0, voxels keep the label that they came with; steps see "
                  "them all the same"),
-        OPT_FRAME(&w->frame, "labels"),
+        OPT_FRAME(&w->slabs.frame, "labels"),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -261,4 +340,6 @@ const lob_command lob_command_labels = {
     .work = labels,
     .release = release,
     .voxel_ns = 100,
+    .shares = true,
+    .only_prints = "plan",
 };

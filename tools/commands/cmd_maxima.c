@@ -1,7 +1,7 @@
 /* lobule maxima: find the local maxima of an image. */
-#include "kernels/maxima/maxima.h"
+#include "kernels/maxima/maxima_slabs.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
+#include "tools/inout/slabs.h"
 #include "tools/table/table_file.h"
 #include "volumes/labels.h"
 
@@ -10,12 +10,13 @@
 #include <stdlib.h>
 
 typedef struct {
-    const char *image_path, *labels_path, *table, *mask_path, *name;
-    int frame, channel, slices;
+    const char *labels_path, *table, *name;
+    int slices;
     lob_maxima_options options;
     lob_size apart;
 
-    lob_volume image, labels;
+    lob_slabs slabs;          /* image and mask, cut for several tasks */
+    lob_volume image, labels; /* several tasks: the image's header alone */
     uint8_t *mask;
     lob_maxima_output result;
 } work;
@@ -23,36 +24,48 @@ typedef struct {
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
+    const bool many = lob_team_size(s->ranks) > 1 || w->slabs.plan > 0;
     const lob_rule rules[] = {
         {!w->labels_path && !w->table,
-         "nothing to write: name a label volume with -o or a table with --table"      },
-        {w->name && !w->table,         "--name is for the table: add --table FILE.tsv"},
+         "nothing to write: name a label volume with -o or a table with --table"              },
+        {w->name && !w->table,          "--name is for the table: add --table FILE.tsv"       },
+        {many && w->options.height > 0,
+         "--height needs the whole volume: start one task, or cut a part out with lobule crop"},
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_table_check(s, w->table, w->name));
-    return lob_grid_neighbours(s, &w->options.neighbours, w->slices);
+    LOB_TRY(lob_grid_neighbours(s, &w->options.neighbours, w->slices));
+    return many ? lob_session_cpu_alone(s, "several tasks find maxima") : LOB_OK;
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    LOB_TRY(lob_session_read(s, &w->image, w->image_path, w->frame));
-    LOB_TRY(lob_grid_choose_channel(s, &w->image, w->channel, w->image_path));
+    lob_slabs *const slabs = &w->slabs;
+    LOB_TRY(lob_session_read(s, &w->image, slabs->path, slabs->frame));
+    LOB_TRY(lob_grid_choose_channel(s, &w->image, slabs->channel, slabs->path));
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->labels_path));
-    return lob_grid_mask(s, &w->mask, w->mask_path, &w->image, w->image_path);
+    return lob_grid_mask(s, &w->mask, slabs->mask, &w->image, slabs->path);
 }
 
-static lob_status find(lob_session *s, work *w)
+/* slab: a task's planes; NULL: it has all. */
+static lob_status find(lob_session *s, work *w, const lob_slab *slab)
 {
-    const lob_maxima_input in = {&w->image, w->mask};
+    const lob_maxima_input in = {slab ? &slab->image : &w->image, slab ? slab->mask : w->mask};
+    const char *const path = w->slabs.path;
     w->options.apart = w->apart.value;
     w->options.slice_axis = lob_grid_slice_axis(w->slices, &w->image.geometry);
     for (int a = 0; a < 3 && !w->apart.voxels; a++)
         w->options.spacing[a] = w->image.geometry.spacing_mm[a];
-    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(&w->image), (int64_t)sizeof(int32_t), 1, 1),
-                             w->image_path));
+    LOB_TRY(lob_session_take(s, lob_product(lob_voxels(in.image), (int64_t)sizeof(int32_t), 1, 1),
+                             path));
     lob_session_compute(s, "finding maxima");
+    if (!slab)
+        return lob_session_done(
+            s, s->backend->maxima(&w->result, &in, &w->options, &s->context, &s->error), path,
+            NULL);
+    const lob_maxima_slab part = {s->team, w->image.dims.nz, slab->z - slab->from};
     return lob_session_done(
-        s, s->backend->maxima(&w->result, &in, &w->options, &s->context, &s->error), w->image_path,
+        s, lob_maxima_slabs(&w->result, &in, &w->options, &part, &s->context, &s->error), path,
         NULL);
 }
 
@@ -77,18 +90,23 @@ static bool fill_row(double *row, int64_t i, const void *user)
     return true;
 }
 
-static lob_status write_labels(lob_session *s, work *w)
+static lob_status write_labels(lob_session *s, work *w, const lob_slab *slab)
 {
     void *data = w->result.labels;
-    if (lob_volume_adopt(&w->labels, &w->image, &data, LOB_I32, 1) != LOB_OK)
+    lob_volume like = w->image;
+    if (slab) like.dims.nz = slab->planes;
+    if (lob_volume_adopt(&w->labels, &like, &data, LOB_I32, 1) != LOB_OK)
         return lob_session_no_memory(s, w->labels_path);
     w->result.labels = NULL;
     lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     LOB_TRY(lob_labels_pack(&w->labels, (int32_t)w->result.count));
-    return lob_session_write(s, &w->labels, w->labels_path, true);
+    if (!slab) return lob_session_write(s, &w->labels, w->labels_path, true);
+    lob_slab own = *slab; /* labels have no planes around */
+    own.from = slab->z;
+    return lob_slabs_write(s, &w->slabs, &own, &w->labels, w->labels_path, true);
 }
 
-static lob_status write_results(lob_session *s, work *w)
+static lob_status write_results(lob_session *s, work *w, const lob_slab *slab)
 {
     const lob_table table = {
         .names = columns,
@@ -102,17 +120,62 @@ static lob_status write_results(lob_session *s, work *w)
     cJSON_AddNumberToObject(s->results, "maxima", (double)w->result.count);
     cJSON_AddNumberToObject(s->results, "found", (double)w->result.found);
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
-    if (w->table) LOB_TRY(lob_table_write(s, &table, w->table));
-    return w->labels_path ? write_labels(s, w) : LOB_OK;
+    if (w->table && lob_team_rank(s->team) == 0) LOB_TRY(lob_table_write(s, &table, w->table));
+    return w->labels_path ? write_labels(s, w, slab) : LOB_OK;
+}
+
+/* ---- several tasks ---- */
+
+static lob_status find_in_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    const int64_t before = lob_slabs_sent(s);
+    LOB_TRY(lob_slabs_check_mask(s, &w->slabs));
+    LOB_TRY(find(s, w, slab));
+    LOB_TRY(lob_slabs_report_sent(s, before));
+    return write_results(s, w, slab);
+}
+
+/* Bytes of a voxel: tops, and labels with what joins them and once more. */
+enum { WORKING = 1 + 3 * 4 };
+
+static lob_status by_slabs(lob_session *s, work *w)
+{
+    lob_slabs *const slabs = &w->slabs;
+    LOB_TRY(lob_slabs_open(s, slabs));
+    LOB_TRY(lob_grid_is_chosen(s, &slabs->volume, slabs->path));
+    LOB_TRY(lob_session_check(s, &slabs->volume, LOB_I32, 1, w->labels_path));
+    w->image = slabs->volume;
+    w->image.data = NULL;
+    slabs->seam_bytes = 2 * (int64_t)sizeof(int32_t);
+    LOB_TRY(lob_slabs_cut(s, slabs, LOB_MAXIMA_HALO, 1, WORKING,
+                          w->labels_path ? (int64_t)sizeof(int32_t) : 0));
+    return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, find_in_slab, w);
+}
+
+/* ---- the command ---- */
+
+static lob_status in_memory(lob_session *s, work *w)
+{
+    LOB_TRY(read_inputs(s, w));
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(find(s, w, NULL));
+    return write_results(s, w, NULL);
 }
 
 static lob_status maxima(lob_session *s, void *user)
 {
+    enum { MASK = 2 };
     work *const w = user;
-    LOB_TRY(read_inputs(s, w));
-    LOB_TRY(lob_session_device(s));
-    LOB_TRY(find(s, w));
-    return write_results(s, w);
+    if (s->ranks || w->slabs.plan > 0) {
+        const lob_status st = by_slabs(s, w);
+        w->image = lob_volume_empty(); /* it was the file's */
+        return lob_slabs_close(s, &w->slabs, st);
+    }
+    const lob_status st = in_memory(s, w);
+    if (st == LOB_ENOMEM && !(w->options.height > 0))
+        lob_slabs_suggest(s, w->slabs.path, LOB_MAXIMA_HALO, WORKING + (w->slabs.mask ? MASK : 0));
+    return st;
 }
 
 static void release(void *user)
@@ -127,14 +190,13 @@ static void options(lob_rows *to, void *user)
 {
     work *const w = user;
     *w = (work){
-        .frame = -1,
-        .channel = -1,
+        .slabs = {.frame = -1, .channel = -1, .at_once = true},
         .slices = -1,
         .options = lob_maxima_defaults(),
     };
     w->options.neighbours = -1;
     const lob_option rows[] = {
-        OPERAND_INPUT("IMAGE", &w->image_path, LOB_FILE_IMAGE, "image, such as a map of distances",
+        OPERAND_INPUT("IMAGE", &w->slabs.path, LOB_FILE_IMAGE, "image, such as a map of distances",
                       .required = true),
         OPT_OUTPUT("output", &w->labels_path, LOB_FILE_LABELS,
                    "label volume to write: every voxel of a maximum has its number", .letter = 'o'),
@@ -149,11 +211,12 @@ static void options(lob_rows *to, void *user)
         OPT_NEIGHBOURS(&w->options.neighbours),
         OPT_CHOICE("slices", &w->slices, LOB_GRID_SLICES,
                    "look at every slice alone; x, y, z are voxel axes"),
-        OPT_MASK(&w->mask_path,
+        OPT_MASK(&w->slabs.mask,
                  "look only where this volume is not 0, as if there were no other voxels"),
-        OPT_FRAME(&w->frame, "image"),
-        OPT_CHANNEL(&w->channel),
+        OPT_FRAME(&w->slabs.frame, "image"),
+        OPT_CHANNEL(&w->slabs.channel),
         OPT_SCAN_NAME(&w->name),
+        OPT_PLAN(&w->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -180,4 +243,6 @@ const lob_command lob_command_maxima = {
     .work = maxima,
     .release = release,
     .voxel_ns = 100,
+    .shares = true,
+    .only_prints = "plan",
 };

@@ -316,6 +316,11 @@ lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int chann
                                    const char *path)
 {
     LOB_TRY(lob_grid_channel(s, volume, channel, path));
+    return lob_grid_is_chosen(s, volume, path);
+}
+
+lob_status lob_grid_is_chosen(lob_session *s, const lob_volume *volume, const char *path)
+{
     if (volume->channels == 1) return LOB_OK;
     return lob_fail_file(&s->error, LOB_EDATA, path,
                          "has %d channels; choose one with --channel N, from 0 to %d",

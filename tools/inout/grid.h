@@ -131,6 +131,9 @@ lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, con
 lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int channel,
                                    const char *path);
 
+/* Has a volume, of which --channel may have been taken, one channel? Else LOB_EDATA. */
+lob_status lob_grid_is_chosen(lob_session *s, const lob_volume *volume, const char *path);
+
 /* Voxel sizes and the place of an image that the caller states, in place of those of its file: many
  * pictures and arrays say nothing of them. */
 typedef struct {

@@ -57,10 +57,7 @@ lob_status lob_slabs_open(lob_session *s, lob_slabs *w)
     LOB_TRY(lob_session_open(s, &w->file, w->path, w->frame));
     w->volume = w->file.volume;
     LOB_TRY(lob_grid_has_channel(s, &w->volume, w->channel, w->path));
-    if (w->channel < 0 && w->volume.channels > 1 && !w->at_once)
-        return lob_fail_file(&s->error, LOB_EDATA, w->path,
-                             "has %d channels; choose one with --channel N, from 0 to %d",
-                             w->volume.channels, w->volume.channels - 1);
+    if (w->channel < 0 && !w->at_once) LOB_TRY(lob_grid_is_chosen(s, &w->volume, w->path));
     if (!w->at_once || w->channel >= 0) w->volume.channels = 1;
     if (w->mask) LOB_TRY(lob_slabs_open_beside(s, w, &w->mask_file, w->mask));
     if (w->labels_path) LOB_TRY(lob_slabs_open_beside(s, w, &w->labels_file, w->labels_path));

@@ -1,0 +1,203 @@
+/* Maxima in slabs: what ranks find of plateaus goes to rank 0, which chooses. */
+#include "kernels/maxima/maxima_slabs.h"
+
+#include "kernels/components/components_team.h"
+#include "kernels/maxima/maxima_steps.h"
+#include "kernels/team/team_planes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    lob_maxima_call call; /* of the planes with those around */
+    const lob_maxima_slab *slab;
+    lob_volume own;        /* the rank's planes, */
+    int64_t first, voxels; /* which are these of the call's */
+    lob_components_output plateaus;
+    lob_maxima_output *out;
+} slab_call;
+
+/* ---- plateaus ---- */
+
+static lob_status find_plateaus(slab_call *s)
+{
+    lob_maxima_call *const c = &s->call;
+    const lob_components_options options = lob_maxima_plateaus(c->options);
+    LOB_TRY(lob_maxima_mark(c));
+    const lob_components_input in = {.image = &s->own, .mask = c->top + s->first};
+    lob_context context = lob_budget_inner(&c->budget, c->context);
+    context.progress = NULL;
+    LOB_TRY(lob_report(c->context, 0.3));
+    LOB_TRY(lob_components_team(&s->plateaus, &in, &options, s->slab->planes, s->slab->team,
+                                &context, c->error));
+    if (c->budget.held + s->plateaus.working_bytes > c->budget.peak)
+        c->budget.peak = c->budget.held + s->plateaus.working_bytes;
+    s->out->labels = s->plateaus.labels;
+    s->out->count = s->plateaus.count;
+    s->plateaus.labels = NULL;
+    return lob_report(c->context, 0.6);
+}
+
+/* Numbers of plateaus that are slopes, of all ranks, in rank 0; some may be there several times. */
+static lob_status collect_slopes(slab_call *s, int32_t **slopes, int64_t *count)
+{
+    lob_maxima_call *const c = &s->call;
+    const int64_t n = s->out->count;
+    uint8_t *keep = NULL;
+    int32_t *mine = NULL;
+    int64_t found = 0, bytes = 0;
+    void *all = NULL;
+    lob_status st = lob_budget_alloc(&c->budget, &keep, n, sizeof *keep, c->error);
+    if (st == LOB_OK) {
+        memset(keep, 1, (size_t)n);
+        lob_maxima_drop_slopes(keep, c, s->out->labels, s->first, s->voxels);
+        for (int64_t m = 0; m < n; m++) found += !keep[m];
+        st = lob_budget_alloc(&c->budget, &mine, found, sizeof *mine, c->error);
+    }
+    const int64_t own = found;
+    for (int64_t m = n - 1; st == LOB_OK && m >= 0; m--)
+        if (!keep[m]) mine[--found] = (int32_t)m;
+    if (st == LOB_OK)
+        st = lob_team_collect(s->slab->team, &all, &bytes, mine, own * (int64_t)sizeof *mine,
+                              c->error);
+    lob_budget_free(&c->budget, mine, own, sizeof *mine);
+    lob_budget_free(&c->budget, keep, n, sizeof *keep);
+    *slopes = all;
+    *count = bytes / (int64_t)sizeof **slopes;
+    return st;
+}
+
+/* Values of all plateaus, in rank 0: each is told by the rank that meets it first, and these are a
+ * stretch of the numbers, as ranks lie in raster order. */
+static lob_status collect_values(slab_call *s, double **values)
+{
+    lob_maxima_call *const c = &s->call;
+    lob_team *const team = s->slab->team;
+    const int32_t *const labels = s->out->labels;
+    int64_t most = 0, bytes = 0, *ends = NULL, from = 0;
+    double *mine = NULL;
+    void *all = NULL;
+#pragma omp parallel for num_threads(c->context->threads) reduction(max : most)
+    for (int64_t i = 0; i < s->voxels; i++)
+        if (labels[i] > most) most = labels[i];
+    lob_status st =
+        lob_budget_alloc(&c->budget, &ends, lob_team_size(team), sizeof *ends, c->error);
+    if (st == LOB_OK) st = lob_team_share(team, ends, &most, sizeof most, c->error);
+    for (int r = 0; st == LOB_OK && r < lob_team_rank(team); r++)
+        if (ends[r] > from) from = ends[r];
+    const int64_t own = most > from ? most - from : 0;
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &mine, own, sizeof *mine, c->error);
+    for (int64_t i = 0; st == LOB_OK && i < s->voxels; i++)
+        if (labels[i] > from) mine[labels[i] - from - 1] = lob_maxima_value(c, s->first + i);
+    if (st == LOB_OK)
+        st = lob_team_collect(team, &all, &bytes, mine, own * (int64_t)sizeof *mine, c->error);
+    lob_budget_free(&c->budget, mine, own, sizeof *mine);
+    lob_budget_free(&c->budget, ends, lob_team_size(team), sizeof *ends);
+    *values = all;
+    return st;
+}
+
+/* ---- choosing, in rank 0 ---- */
+
+/* Which plateaus are maxima, and are far enough apart: each becomes a number or 0. */
+static lob_status choose(slab_call *s, int32_t *number, const double *values, const int32_t *slopes,
+                         int64_t slope_count)
+{
+    lob_maxima_output *const out = s->out;
+    const int64_t count = out->count;
+    lob_volume image = *s->call.in->image;
+    lob_maxima_input in = {.image = &image};
+    lob_maxima_call whole = s->call;
+    uint8_t *keep = NULL;
+    image.dims.nz = s->slab->planes;
+    whole.in = &in;
+    LOB_TRY(lob_budget_alloc(&whole.budget, &keep, count, sizeof *keep, whole.error));
+    memset(keep, 1, (size_t)count);
+    for (int64_t i = 0; i < slope_count; i++) keep[slopes[i]] = 0;
+    for (int64_t m = 0; m < count; m++) {
+        const lob_region *const region = &s->plateaus.regions[m];
+        out->maxima[m] = (lob_maximum){region->first, region->voxels, values[m]};
+        out->found += keep[m];
+    }
+    const lob_status st =
+        whole.options->apart > 0 ? lob_maxima_thin(keep, out->maxima, count, &whole) : LOB_OK;
+    out->count = 0;
+    for (int64_t m = 0; m < count; m++) {
+        if (keep[m]) out->maxima[out->count++] = out->maxima[m];
+        number[m] = keep[m] ? (int32_t)out->count : 0;
+    }
+    lob_budget_free(&whole.budget, keep, count, sizeof *keep);
+    s->call.budget.peak = whole.budget.peak;
+    return st;
+}
+
+static lob_status take_numbers(slab_call *s, int32_t *number)
+{
+    lob_maxima_output *const out = s->out;
+    lob_error *const error = s->call.error;
+    lob_team *const team = s->slab->team;
+    const int64_t count = out->count;
+    int32_t *slopes = NULL;
+    int64_t slope_count;
+    double *values = NULL;
+    lob_status st = collect_slopes(s, &slopes, &slope_count);
+    if (st == LOB_OK) st = collect_values(s, &values);
+    if (st == LOB_OK && lob_team_rank(team) == 0) {
+        out->maxima = malloc((size_t)count * sizeof *out->maxima);
+        st = out->maxima ? choose(s, number, values, slopes, slope_count)
+                         : lob_fail(error, LOB_ENOMEM, "no memory for maxima");
+    }
+    free(values);
+    free(slopes);
+    int64_t told[] = {out->found, out->count};
+    if (st == LOB_OK) st = lob_team_tell(told, sizeof told, team, error);
+    if (st == LOB_OK) st = lob_team_tell(number, count * (int64_t)sizeof *number, team, error);
+    if (st != LOB_OK) return st;
+    out->found = told[0];
+    out->count = told[1];
+#pragma omp parallel for num_threads(s->call.context->threads)
+    for (int64_t i = 0; i < s->voxels; i++)
+        if (out->labels[i]) out->labels[i] = number[out->labels[i] - 1];
+    return LOB_OK;
+}
+
+static lob_status find(slab_call *s)
+{
+    lob_maxima_call *const c = &s->call;
+    int32_t *number = NULL;
+    if (c->options->height > 0)
+        return lob_fail(c->error, LOB_EARG, "heights of maxima need the whole volume");
+    LOB_TRY(find_plateaus(s));
+    const int64_t count = s->out->count;
+    if (count == 0) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(&c->budget, &number, count, sizeof *number, c->error));
+    const lob_status st = take_numbers(s, number);
+    lob_budget_free(&c->budget, number, count, sizeof *number);
+    return st == LOB_OK ? lob_report(c->context, 1.0) : st;
+}
+
+lob_status lob_maxima_slabs(lob_maxima_output *out, const lob_maxima_input *in,
+                            const lob_maxima_options *options, const lob_maxima_slab *slab,
+                            const lob_context *context, lob_error *error)
+{
+    if (lob_team_size(slab->team) == 1) return lob_maxima_cpu(out, in, options, context, error);
+    slab_call s = {.slab = slab, .out = out, .own = *in->image};
+    const int64_t plane = in->image->dims.nx * in->image->dims.ny;
+    int64_t first, end;
+    lob_error_begin(error);
+    *out = (lob_maxima_output){0};
+    lob_team_planes(&first, &end, slab->team, lob_team_rank(slab->team), slab->planes);
+    s.first = slab->before * plane;
+    s.voxels = (end - first) * plane;
+    s.own.dims.nz = end - first;
+    s.own.data = (char *)in->image->data + s.first * (int64_t)lob_type_of(in->image->type)->bytes;
+    lob_status st = lob_maxima_begin(&s.call, in, options, context, error);
+    if (st == LOB_OK) st = find(&s);
+    st = lob_error_end(error, st);
+    if (st != LOB_OK) st = lob_team_agree(slab->team, st, error);
+    lob_budget_free(&s.call.budget, s.call.top, s.call.voxels, sizeof *s.call.top);
+    lob_components_output_free(&s.plateaus);
+    out->working_bytes = s.call.budget.peak;
+    if (st != LOB_OK) lob_maxima_output_free(out);
+    return st;
+}

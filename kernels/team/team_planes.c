@@ -1,0 +1,69 @@
+/* Planes of other ranks, and bytes of rank 0, over letters. */
+#include "kernels/team/team_planes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+lob_team_reach lob_team_reach_of(const lob_team *team, int rank, int64_t planes, int64_t halo,
+                                 int64_t align)
+{
+    lob_team_reach r = {.to = planes};
+    lob_team_planes(&r.first, &r.end, team, rank, planes);
+    if (r.first > halo) r.from = (r.first - halo) / align * align;
+    if (planes - r.end > halo) r.to = r.end + halo;
+    return r;
+}
+
+static lob_status make_letters(lob_letter **letters, const lob_team *team, lob_error *error)
+{
+    *letters = calloc((size_t)lob_team_size(team), sizeof **letters);
+    return *letters ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a team");
+}
+
+/* Planes that one rank has and another reaches: where they begin, and how many. */
+static int64_t common(int64_t *begin, const lob_team_reach *has, const lob_team_reach *reaches)
+{
+    const int64_t end = has->end < reaches->to ? has->end : reaches->to;
+    *begin = has->first > reaches->from ? has->first : reaches->from;
+    return end > *begin ? end - *begin : 0;
+}
+
+lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t halo, int64_t align,
+                          int64_t plane_bytes, lob_team *team, lob_error *error)
+{
+    const lob_team_reach me = lob_team_reach_of(team, lob_team_rank(team), planes, halo, align);
+    lob_letter *letters;
+    int count = 0;
+    LOB_TRY(make_letters(&letters, team, error));
+    memcpy((char *)to + (me.first - me.from) * plane_bytes, own,
+           (size_t)((me.end - me.first) * plane_bytes));
+    for (int r = 0; r < lob_team_size(team); r++) {
+        const lob_team_reach other = lob_team_reach_of(team, r, planes, halo, align);
+        int64_t give, take;
+        const int64_t given = common(&give, &me, &other), taken = common(&take, &other, &me);
+        if (r == lob_team_rank(team) || given + taken == 0) continue;
+        letters[count++] = (lob_letter){.with = r,
+                                        .send = (const char *)own + (give - me.first) * plane_bytes,
+                                        .send_bytes = given * plane_bytes,
+                                        .receive = (char *)to + (take - me.from) * plane_bytes,
+                                        .receive_bytes = taken * plane_bytes};
+    }
+    const lob_status st = lob_team_send(team, letters, count, error);
+    free(letters);
+    return st;
+}
+
+lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error)
+{
+    const int size = lob_team_size(team);
+    lob_letter *letters;
+    if (size == 1) return LOB_OK;
+    LOB_TRY(make_letters(&letters, team, error));
+    for (int r = 1; r < size; r++)
+        letters[r - 1] = (lob_letter){.with = r, .send = data, .send_bytes = bytes};
+    if (lob_team_rank(team) > 0) letters[0] = (lob_letter){.receive = data, .receive_bytes = bytes};
+    const lob_status st =
+        lob_team_send(team, letters, lob_team_rank(team) > 0 ? 1 : size - 1, error);
+    free(letters);
+    return st;
+}
