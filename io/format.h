@@ -78,8 +78,8 @@ typedef struct {
 
     /*
      * Read. out is an empty volume; on failure lob_read frees whatever is in it. Sets
-     * info->inflate_s, and calls lob_info_add_file for each file read. NULL: left out of this
-     * build.
+     * info->inflate_s, and calls lob_info_add_file for each file read. NULL: by open_planes;
+     * without both it is left out of this build.
      */
     lob_status (*read)(lob_volume *out, const lob_reading *r);
 
@@ -102,8 +102,9 @@ typedef struct {
     /*
      * Read planes: as read, but data stays NULL and the voxels come through source. All that r
      * points to but error stays until source->close. What is wrong with a file beyond its header
-     * may come to light, and into info, as late as with the last plane. NULL: the volume is read as
-     * a whole.
+     * may come to light, and into info, as late as with the last plane. Without read all frames,
+     * too, are asked for, whose planes then come all at once, and header_only, where none are.
+     * NULL: the volume is read as a whole.
      */
     lob_status (*open_planes)(lob_plane_source *source, lob_volume *out, const lob_reading *r);
 

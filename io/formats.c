@@ -10,6 +10,7 @@
 #include "io/zarr/zarr.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,9 +287,29 @@ void lob_opened_end(lob_opened *o)
     lob_location_free(&o->where);
 }
 
+/* A volume out of all its planes. */
+static lob_status read_by_planes(lob_volume *out, const lob_opened *o)
+{
+    const lob_reading *const r = &o->reading;
+    lob_plane_source source;
+    LOB_TRY(o->format->open_planes(&source, out, r));
+    const lob_box all = lob_box_whole(out->dims);
+    const bool voxels = !r->options->header_only;
+    lob_status st = voxels ? lob_memory_allows(lob_volume_bytes(out), r) : LOB_OK;
+    if (st == LOB_OK && voxels) {
+        out->data = lob_voxel_memory_zero(lob_volume_bytes(out));
+        st = !out->data       ? LOB_FAIL(r, LOB_ENOMEM, "out of memory")
+             : source.get_box ? source.get_box(source.state, out->data, &all, r->error)
+                              : source.get(source.state, out->data, 0, out->dims.nz, r->error);
+    }
+    source.close(source.state);
+    return st;
+}
+
 lob_status lob_opened_read(lob_volume *out, const lob_opened *o)
 {
     if (o->format->read) return o->format->read(out, &o->reading);
+    if (o->format->open_planes) return read_by_planes(out, o);
     return LOB_FAIL(&o->reading, LOB_EDATA,
                     "this build of Lobule has no %s; convert it to .nii.gz on another",
                     o->format->name);

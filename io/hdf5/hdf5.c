@@ -37,9 +37,7 @@
 #include "io/hdf5/hdf5_messages.h"
 #include "io/hdf5/sandbox.h"
 #include "io/platform.h"
-#include "volumes/bytes.h"
 #include "volumes/clock.h"
-#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,12 +55,6 @@ static bool hdf5_sniff(const lob_location *where, const lob_input *file)
         if (memcmp(file->bytes + at, signature, sizeof signature) == 0) return true;
     return false;
 }
-
-typedef struct {
-    const lob_reading *r;
-    bool by_planes; /* only a slab is held at a time */
-    char *beside;   /* the text of FILE.xml; NULL: there is none */
-} request;
 
 /* FILE.xml of FILE.h5, malloc'ed; NULL when there is none that is small enough to be a header. */
 static char *read_beside(const lob_location *where)
@@ -94,14 +86,6 @@ static int64_t reply_bytes(const lob_hdf5_reply *reply)
 {
     const int64_t bytes = (int64_t)lob_type_of(reply->type)->bytes;
     return lob_product(lob_dims_voxels(reply->dims), reply->channels, frames_held(reply), bytes);
-}
-
-/* Bytes of what is held at a time. */
-static int64_t held_bytes(const lob_hdf5_reply *reply, const request *asked)
-{
-    lob_hdf5_reply held = *reply;
-    if (asked->by_planes) held.dims.nz = reply->slab;
-    return reply_bytes(&held);
 }
 
 /* ---- what comes back ---- */
@@ -196,78 +180,70 @@ static lob_status take_failure(lob_hdf5_reply *reply, lob_error *error)
                               told->text);
 }
 
+/* What is read, which a file that stays the same tells each time: channels of each frame, bytes of
+ * a plane, slices and frames that come at a time. */
+typedef struct {
+    lob_dims dims;
+    int64_t channels, frames, plane, slab, batch;
+} shape;
+
+typedef struct {
+    lob_reading reading;
+    char *beside; /* the text of FILE.xml; NULL: there is none */
+    lob_sandbox box;
+    bool running; /* the helper */
+    shape shape;
+    int64_t first, depth; /* planes at hand, of one frame */
+    unsigned char *at_hand;
+} planes;
+
 /*
  * What comes before the voxels: everything of the volume but its data. On failure the helper is
  * gone, and what out holds is the caller's to free.
- *
- *   slab, batch  out  slices and frames that come at a time
  */
-static lob_status receive_header(lob_volume *out, int64_t *slab, int64_t *batch, lob_sandbox *box,
-                                 const request *asked)
+static lob_status receive_header(lob_volume *out, planes *p)
 {
-    const lob_reading *const r = asked->r;
+    const lob_reading *const r = &p->reading;
     lob_hdf5_reply reply;
-    if (!lob_sandbox_receive(box, &reply, sizeof reply, SILENCE_S)) return explain(box, r);
+    if (!lob_sandbox_receive(&p->box, &reply, sizeof reply, SILENCE_S)) return explain(&p->box, r);
     if (reply.status != LOB_OK) {
-        lob_sandbox_finish(box, NULL);
+        lob_sandbox_finish(&p->box, NULL);
         return take_failure(&reply, r->error);
     }
     take_warnings(&reply, r);
     if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
         !is_sane(&reply, &out->geometry)) {
-        lob_sandbox_finish(box, NULL);
+        lob_sandbox_finish(&p->box, NULL);
         return LOB_FAIL(r, LOB_EDATA, "damaged HDF5 file: its sizes make no sense");
     }
+    const int64_t frames = frames_held(&reply);
+    const int64_t bytes = (int64_t)lob_type_of(reply.type)->bytes;
+    p->shape = (shape){reply.dims, reply.channels, frames, reply.dims.nx * reply.dims.ny * bytes,
+                       reply.slab, reply.batch};
     out->geometry.unoriented = reply.unoriented != 0;
     out->geometry.micrometres = reply.micrometres != 0;
     out->type = reply.type;
     out->dims = reply.dims;
-    out->channels = reply.channels * (int)frames_held(&reply);
+    out->channels = reply.channels * (int)frames;
     out->frames = reply.frames;
     out->frame = reply.frame;
     out->frame_step_s = reply.frame_step_s;
     out->slope = reply.slope;
     out->inter = reply.inter;
-    *slab = reply.slab;
-    *batch = reply.batch;
-    lob_status st = receive_texts(out, &reply, box, r);
-    if (st != LOB_OK || r->options->header_only) return st;
-    st = lob_memory_allows(held_bytes(&reply, asked), r);
-    if (st != LOB_OK) lob_sandbox_finish(box, NULL);
-    return st;
-}
-
-/* In the order of lob_hdf5_send_voxels, to where they belong. */
-static bool receive_voxels(lob_sandbox *box, lob_volume *out, int64_t slab, int64_t batch)
-{
-    const int64_t slice = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
-    const int64_t nz = out->dims.nz, frames = out->frame == LOB_FRAME_ALL ? out->frames : 1;
-    for (int64_t first = 0; first < frames; first += batch)
-        for (int64_t z = 0; z < nz; z += slab) {
-            const int64_t depth = z + slab < nz ? slab : nz - z;
-            const int64_t some = first + batch < frames ? batch : frames - first;
-            for (int64_t c = 0; c < out->channels / frames; c++)
-                for (int64_t t = first; t < first + some; t++) {
-                    unsigned char *at =
-                        (unsigned char *)out->data + ((c * frames + t) * nz + z) * slice;
-                    if (!lob_sandbox_receive(box, at, (size_t)(depth * slice), SILENCE_S))
-                        return false;
-                }
-        }
-    return true;
+    return receive_texts(out, &reply, &p->box, r);
 }
 
 /*
  * Start the helper on the file, opened once more: what it reads must be what was mapped here, of
  * which checksums are made.
  */
-static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const request *asked)
+static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const lob_reading *r,
+                               const char *beside)
 {
-    const lob_reading *const r = asked->r;
     const lob_location *where = r->where;
     lob_hdf5_request message = {.task = task, .options = *r->options};
     const lob_output_part texts[LOB_HDF5_TEXTS] = {
-        lob_hdf5_part(where->path), lob_hdf5_part(where->inside), lob_hdf5_part(asked->beside)};
+        lob_hdf5_part(where->path), lob_hdf5_part(where->inside), lob_hdf5_part(beside)};
     const int file = lob_input_open_again(r->file, where->file);
     if (file < 0) return LOB_FAIL(r, LOB_EIO, "has changed while it was read");
     const lob_status st = lob_hdf5_ask(box, &message, texts, file, r->path, r->error);
@@ -275,40 +251,13 @@ static lob_status start_helper(lob_sandbox *box, lob_hdf5_task task, const reque
     return st;
 }
 
-/* Start it, and receive what comes before the voxels: see receive_header. */
-static lob_status begin(lob_volume *out, int64_t *slab, int64_t *batch, lob_sandbox *box,
-                        const request *asked)
+/* Start it, and receive what comes before the voxels. */
+static lob_status begin(lob_volume *out, planes *p)
 {
-    lob_info_add_file(asked->r->info, asked->r->file);
-    LOB_TRY(start_helper(box, LOB_HDF5_READ, asked));
-    return receive_header(out, slab, batch, box, asked);
-}
-
-static lob_status receive_volume(lob_volume *out, const request *asked)
-{
-    const lob_reading *const r = asked->r;
-    lob_sandbox box;
-    int64_t slab, batch;
-    LOB_TRY(begin(out, &slab, &batch, &box, asked));
-    lob_status st = LOB_OK;
-    if (!r->options->header_only) {
-        out->data = lob_voxel_memory(lob_volume_bytes(out));
-        if (!out->data)
-            st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
-        else if (!receive_voxels(&box, out, slab, batch))
-            return explain(&box, r);
-    }
-    lob_sandbox_finish(&box, NULL);
-    return st;
-}
-
-static lob_status hdf5_read(lob_volume *out, const lob_reading *r)
-{
-    const request asked = {.r = r, .beside = read_beside(r->where)};
-    const double start_s = lob_clock_s();
-    const lob_status st = receive_volume(out, &asked);
-    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
-    free(asked.beside);
+    lob_info_add_file(p->reading.info, p->reading.file);
+    LOB_TRY(start_helper(&p->box, LOB_HDF5_READ, &p->reading, p->beside));
+    const lob_status st = receive_header(out, p);
+    p->running = st == LOB_OK;
     return st;
 }
 
@@ -316,12 +265,11 @@ static lob_status hdf5_read(lob_volume *out, const lob_reading *r)
 
 static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lob_reading *r)
 {
-    const request asked = {.r = r};
     lob_sandbox box;
     int found = 0;
     lob_data_set *rows = calloc(LOB_HDF5_MAX_SETS, sizeof *rows);
     if (!rows) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
-    const lob_status st = start_helper(&box, LOB_HDF5_LIST, &asked);
+    const lob_status st = start_helper(&box, LOB_HDF5_LIST, r, NULL);
     if (st != LOB_OK) {
         free(rows);
         return st;
@@ -346,22 +294,11 @@ static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lo
 
 /* ---- planes ---- */
 
-typedef struct {
-    request asked;
-    lob_reading reading;
-    lob_sandbox box;
-    bool running; /* the helper */
-    lob_dims dims;
-    int64_t channels, plane;    /* plane: bytes */
-    int64_t slab, first, depth; /* planes that come at a time; first and number of those at hand */
-    unsigned char *at_hand;
-} planes;
-
 static void planes_close(void *state)
 {
     planes *p = state;
     if (p->running) lob_sandbox_finish(&p->box, NULL);
-    free(p->asked.beside);
+    free(p->beside);
     free(p->at_hand);
     free(p);
 }
@@ -370,58 +307,93 @@ static void planes_close(void *state)
 static lob_status start_again(planes *p)
 {
     lob_volume again = lob_volume_empty();
-    int64_t slab = 0, batch;
+    const shape was = p->shape;
+    lob_file_info *const info = p->reading.info;
     if (p->running) lob_sandbox_finish(&p->box, NULL);
     p->running = false;
     p->first = p->depth = 0;
-    lob_file_info *const info = p->reading.info;
     p->reading.info = NULL; /* which has been told */
-    lob_status st = begin(&again, &slab, &batch, &p->box, &p->asked);
+    lob_status st = begin(&again, p);
     p->reading.info = info;
-    if (st == LOB_OK) {
-        p->running = true;
-        const lob_dims d = again.dims;
-        if (!lob_same_dims(d, p->dims) || slab != p->slab ||
-            p->plane != d.nx * d.ny * (int64_t)lob_type_of(again.type)->bytes ||
-            p->channels != again.channels)
-            st = LOB_FAIL(&p->reading, LOB_EDATA,
-                          "damaged HDF5 file: it reads differently each time");
-    }
+    if (st == LOB_OK && memcmp(&was, &p->shape, sizeof was) != 0)
+        st = LOB_FAIL(&p->reading, LOB_EDATA, "damaged HDF5 file: it reads differently each time");
+    p->shape = was;
     lob_volume_free(&again);
     return st;
 }
 
-static lob_status receive_slab(planes *p)
+static int64_t least(int64_t a, int64_t b)
 {
-    const int64_t first = p->first + p->depth, left = p->dims.nz - first;
-    const int64_t depth = left < p->slab ? left : p->slab;
-    if (lob_sandbox_receive(&p->box, p->at_hand, (size_t)(p->channels * depth * p->plane),
-                            SILENCE_S)) {
-        p->first = first;
-        p->depth = depth;
-        return LOB_OK;
-    }
-    p->running = false;
-    return explain(&p->box, &p->reading);
+    return a < b ? a : b;
+}
+
+/* The next `depth` planes of each channel, of so many frames from one on, to where each frame of a
+ * channel has room for `high` planes. */
+static lob_status receive_slab(unsigned char *to, int64_t high, int64_t depth, int64_t frame,
+                               int64_t frames, planes *p)
+{
+    const shape *const s = &p->shape;
+    for (int64_t c = 0; c < s->channels; c++)
+        for (int64_t t = frame; t < frame + frames; t++)
+            if (!lob_sandbox_receive(&p->box, to + (c * s->frames + t) * high * s->plane,
+                                     (size_t)(depth * s->plane), SILENCE_S)) {
+                p->running = false;
+                return explain(&p->box, &p->reading);
+            }
+    return LOB_OK;
+}
+
+/* In the order of lob_hdf5_send_voxels, to where they belong. */
+static lob_status receive_all(unsigned char *out, planes *p)
+{
+    const shape *const s = &p->shape;
+    const int64_t nz = s->dims.nz;
+    for (int64_t t = 0; t < s->frames; t += s->batch)
+        for (int64_t z = 0; z < nz; z += s->slab)
+            LOB_TRY(receive_slab(out + z * s->plane, nz, least(s->slab, nz - z), t,
+                                 least(s->batch, s->frames - t), p));
+    p->first = nz;
+    return LOB_OK;
+}
+
+static int64_t slab_bytes(const shape *s)
+{
+    return s->channels * s->slab * s->plane;
+}
+
+/* The slab behind the one at hand. */
+static lob_status next_slab(planes *p)
+{
+    const shape *const s = &p->shape;
+    const int64_t first = p->first + p->depth, depth = least(s->slab, s->dims.nz - first);
+    if (!p->at_hand) LOB_TRY(lob_memory_allows(slab_bytes(s), &p->reading));
+    if (!p->at_hand) p->at_hand = malloc((size_t)slab_bytes(s));
+    if (!p->at_hand) return LOB_FAIL(&p->reading, LOB_ENOMEM, "out of memory");
+    LOB_TRY(receive_slab(p->at_hand, depth, depth, 0, 1, p));
+    p->first = first;
+    p->depth = depth;
+    return LOB_OK;
 }
 
 static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
                              lob_error *error)
 {
     planes *p = state;
+    const int64_t plane = p->shape.plane;
     const double start_s = lob_clock_s();
     p->reading.error = error;
     lob_status st = p->running && z >= p->first ? LOB_OK : start_again(p);
-    for (int64_t done = 0; st == LOB_OK && done < n;) {
-        const int64_t from = z + done - p->first, left = p->depth - from;
-        if (left <= 0) {
-            st = receive_slab(p);
+    const bool all = n == p->shape.dims.nz && p->depth == 0;
+    if (st == LOB_OK && all) st = receive_all(out, p);
+    for (int64_t done = 0; st == LOB_OK && !all && done < n;) {
+        const int64_t from = z + done - p->first, some = least(p->depth - from, n - done);
+        if (some <= 0) {
+            st = next_slab(p);
             continue;
         }
-        const int64_t some = left < n - done ? left : n - done;
-        for (int64_t c = 0; c < p->channels; c++)
-            memcpy(out + (c * n + done) * p->plane, p->at_hand + (c * p->depth + from) * p->plane,
-                   (size_t)(some * p->plane));
+        for (int64_t c = 0; c < p->shape.channels; c++)
+            memcpy(out + (c * n + done) * plane, p->at_hand + (c * p->depth + from) * plane,
+                   (size_t)(some * plane));
         done += some;
     }
     if (p->reading.info) p->reading.info->inflate_s += lob_clock_s() - start_s;
@@ -431,27 +403,15 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
 static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out, const lob_reading *r)
 {
     planes *p = calloc(1, sizeof *p);
-    lob_file_info *const info = r->info;
     if (!p) return LOB_FAIL(r, LOB_ENOMEM, "no memory");
     const double start_s = lob_clock_s();
-    int64_t batch;
     p->reading = *r;
-    p->asked = (request){&p->reading, .by_planes = true, .beside = read_beside(r->where)};
-    lob_status st = begin(out, &p->slab, &batch, &p->box, &p->asked);
-    p->running = st == LOB_OK;
-    if (st == LOB_OK) {
-        p->dims = out->dims;
-        p->channels = out->channels;
-        p->plane = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
-        p->at_hand = malloc((size_t)(p->channels * p->slab * p->plane));
-        if (!p->at_hand) st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
-    }
-    if (info) info->inflate_s += lob_clock_s() - start_s;
+    p->beside = read_beside(r->where);
+    const lob_status st = begin(out, p);
+    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK)
-        *source = (lob_plane_source){.state = p,
-                                     .held = p->channels * p->slab * p->plane,
-                                     .get = planes_get,
-                                     .close = planes_close};
+        *source = (lob_plane_source){
+            .state = p, .held = slab_bytes(&p->shape), .get = planes_get, .close = planes_close};
     else
         planes_close(p);
     return st;
@@ -463,7 +423,6 @@ const lob_format lob_format_hdf5 = {
     .name = "HDF5",
     .suffixes = hdf5_suffixes,
     .sniff = hdf5_sniff,
-    .read = hdf5_read,
     .all_frames = true,
     .level = 1, /* what is shuffled gains little from more */
     .write = lob_hdf5_write,

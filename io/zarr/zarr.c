@@ -241,58 +241,38 @@ static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_read
     return lob_memory_allows(bytes < 0 || bytes > INT64_MAX - pieces ? -1 : bytes + pieces, r);
 }
 
-static lob_status read_zarr(lob_volume *out, const lob_reading *r)
-{
-    const bool header_only = r->options->header_only;
-    lob_zarr_image im;
-    LOB_TRY(open_image(&im, out, r));
-    const int64_t *const shape = im.array.shape;
-    const int64_t from[LOB_ZARR_DIMS] = {out->frame};
-    const int64_t size[LOB_ZARR_DIMS] = {1, shape[C], shape[Z], shape[Y], shape[X]};
-    lob_status st = header_only ? LOB_OK : allow(&im, shape[Z], r);
-    if (st == LOB_OK && !header_only) {
-        const double start_s = lob_clock_s();
-        out->data =
-            lob_voxel_memory_zero(lob_zarr_places(size) * (int64_t)lob_type_of(out->type)->bytes);
-        st = out->data ? lob_zarr_read_box(out->data, &im.array, im.folder, from, size,
-                                           r->options->threads, r->path, r->error)
-                       : LOB_FAIL(r, LOB_ENOMEM, "out of memory");
-        if (r->info) r->info->inflate_s = lob_clock_s() - start_s;
-    }
-    lob_zarr_image_free(&im);
-    return st;
-}
-
 /* ---- reading planes ---- */
 
 /* Planes come from rows of pieces; one row is kept. */
 typedef struct {
     lob_zarr_image im;
-    const char *path;
+    lob_reading reading;
     int64_t frame, plane_bytes, row_bytes; /* of one channel; of all in a row */
-    lob_read_options options;
     unsigned char *kept;
     int64_t row; /* that is kept; -1: none */
 } planes;
 
 /* Voxels of a box, channel after channel. */
-static lob_status read_box(const planes *p, unsigned char *out, const lob_box *box,
-                           lob_error *error)
+static lob_status read_box(const planes *p, unsigned char *out, const lob_box *box)
 {
     const int64_t *const first = box->first, *const sides = box->size;
     const int64_t from[LOB_ZARR_DIMS] = {p->frame, 0, first[2], first[1], first[0]};
     const int64_t size[LOB_ZARR_DIMS] = {1, p->im.array.shape[C], sides[2], sides[1], sides[0]};
-    return lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size, p->options.threads,
-                             p->path, error);
+    const lob_reading *const r = &p->reading;
+    const double start_s = lob_clock_s();
+    const lob_status st = lob_zarr_read_box(out, &p->im.array, p->im.folder, from, size,
+                                            r->options->threads, r->path, r->error);
+    if (r->info) r->info->inflate_s += lob_clock_s() - start_s;
+    return st;
 }
 
 static lob_status planes_get_box(void *state, unsigned char *out, const lob_box *box,
                                  lob_error *error)
 {
-    const planes *const p = state;
-    const lob_reading reading = {.path = p->path, .options = &p->options, .error = error};
-    LOB_TRY(allow(&p->im, 0, &reading));
-    return read_box(p, out, box, error);
+    planes *const p = state;
+    p->reading.error = error;
+    LOB_TRY(allow(&p->im, 0, &p->reading));
+    return read_box(p, out, box);
 }
 
 static lob_status planes_stored(void *state, lob_box *box, lob_error *error)
@@ -301,7 +281,8 @@ static lob_status planes_stored(void *state, lob_box *box, lob_error *error)
     int64_t from[LOB_ZARR_DIMS] = {p->frame}, size[LOB_ZARR_DIMS];
     memcpy(size, p->im.array.shape, sizeof size);
     size[T] = 1;
-    LOB_TRY(lob_zarr_narrow(from, size, &p->im.array, p->im.folder, &p->options, p->path, error));
+    LOB_TRY(lob_zarr_narrow(from, size, &p->im.array, p->im.folder, p->reading.options,
+                            p->reading.path, error));
     for (int a = 0; a < 3; a++) {
         box->first[a] = from[X - a];
         box->size[a] = size[X - a];
@@ -314,8 +295,8 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
 {
     planes *const p = state;
     const int64_t *const shape = p->im.array.shape, high = p->im.array.piece[Z];
-    const lob_reading reading = {.path = p->path, .options = &p->options, .error = error};
-    if (!p->kept) LOB_TRY(allow(&p->im, high < shape[Z] ? high : shape[Z], &reading));
+    p->reading.error = error;
+    if (!p->kept) LOB_TRY(allow(&p->im, high < shape[Z] ? high : shape[Z], &p->reading));
     for (int64_t at = z; at < z + n;) {
         const int64_t row = at / high, first = row * high;
         const int64_t have = shape[Z] - first < high ? shape[Z] - first : high;
@@ -328,8 +309,8 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
             free(p->kept); /* fresh memory is 0, and takes no pages where nothing is stored */
             p->kept = lob_voxel_memory_zero(p->row_bytes);
             p->row = -1;
-            if (!p->kept) return lob_fail_file(error, LOB_ENOMEM, p->path, "out of memory");
-            LOB_TRY(read_box(p, p->kept, &layer, error));
+            if (!p->kept) return LOB_FAIL(&p->reading, LOB_ENOMEM, "out of memory");
+            LOB_TRY(read_box(p, p->kept, &layer));
             p->row = row;
         }
         for (int64_t c = 0; c < shape[C]; c++)
@@ -356,11 +337,10 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
     lob_status st = open_image(&p->im, out, r);
     const int64_t *const shape = p->im.array.shape;
     const int64_t high = p->im.array.piece[Z] < shape[Z] ? p->im.array.piece[Z] : shape[Z];
-    if (st == LOB_OK) st = can_look(&p->im, r);
+    if (st == LOB_OK && !r->options->header_only) st = can_look(&p->im, r);
     if (st == LOB_OK) {
-        p->path = r->path;
+        p->reading = *r;
         p->frame = out->frame;
-        p->options = *r->options;
         p->row = -1;
         p->plane_bytes = shape[X] * shape[Y] * (int64_t)lob_type_of(out->type)->bytes;
         p->row_bytes = p->plane_bytes * high * shape[C];
@@ -380,7 +360,6 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
 const lob_format lob_format_zarr = {
     .name = "OME-Zarr",
     .suffixes = suffixes,
-    .read = read_zarr,
     .level = 3,
     .keeps_names = "",
     .list = lob_zarr_list,
