@@ -52,11 +52,12 @@ static void read_bytes(png_structp png, png_bytep out, size_t n)
     s->at += n;
 }
 
-/* What the header says, once palettes and small depths are spread out. */
+/* What the header says, once palettes and small depths are spread out and alpha is gone. */
 typedef struct {
     png_uint_32 width, height;
-    int samples; /* in a row of libpng's: alpha included */
-    bool alpha, wide, interlaced;
+    int samples, passes; /* of a pixel; over all rows */
+    size_t row_bytes;
+    bool alpha, wide;
     double spacing_mm[3];
 } image_head;
 
@@ -79,48 +80,29 @@ static bool read_head(image_head *head, png_structp png, png_infop info)
     png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
     png_read_info(png, info);
     read_spacing(head, png, info);
-    head->interlaced = png_set_interlace_handling(png) > 1;
+    head->passes = png_set_interlace_handling(png);
     const int colour = png_get_color_type(png, info);
     if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
     if (colour == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
+    head->alpha = (colour & PNG_COLOR_MASK_ALPHA) ||
+                  (colour == PNG_COLOR_TYPE_PALETTE && png_get_valid(png, info, PNG_INFO_tRNS));
+    png_set_strip_alpha(png);
     png_set_swap(png); /* 16-bit samples come in this machine's order */
     png_read_update_info(png, info);
     head->width = png_get_image_width(png, info);
     head->height = png_get_image_height(png, info);
     head->samples = png_get_channels(png, info);
-    head->alpha = (colour & PNG_COLOR_MASK_ALPHA) || head->samples == 2 || head->samples == 4;
     head->wide = png_get_bit_depth(png, info) == 16;
-    return png_get_rowbytes(png, info) ==
-           (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
+    head->row_bytes = png_get_rowbytes(png, info);
+    return head->row_bytes == (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
 }
 
-/* Samples of one row to the planes of the channels. */
-static void spread_row(lob_volume *out, const unsigned char *row, const image_head *head, int64_t y)
-{
-    const size_t bytes = head->wide ? 2 : 1;
-    for (int c = 0; c < out->channels; c++) {
-        unsigned char *to =
-            (unsigned char *)out->data + (size_t)((c * out->dims.ny + y) * out->dims.nx) * bytes;
-        lob_copy_strided(to, (int64_t)bytes, row + (size_t)c * bytes,
-                         (int64_t)bytes * head->samples, out->dims.nx, bytes);
-    }
-}
-
-/*
- * rows holds one row, or all of them when the image is interlaced: its passes fill them bit by bit.
- */
-static bool read_rows(lob_volume *out, unsigned char *rows, size_t row_bytes,
-                      const image_head *head, png_structp png)
+static bool read_rows(unsigned char *rows, const image_head *head, png_structp png)
 {
     if (setjmp(png_jmpbuf(png))) return false;
-    for (int pass = 0; head->interlaced && pass < PNG_INTERLACE_ADAM7_PASSES; pass++)
+    for (int pass = 0; pass < head->passes; pass++)
         for (png_uint_32 y = 0; y < head->height; y++)
-            png_read_row(png, rows + y * row_bytes, NULL);
-    for (png_uint_32 y = 0; y < head->height; y++) {
-        unsigned char *row = rows + (head->interlaced ? y * row_bytes : 0);
-        if (!head->interlaced) png_read_row(png, row, NULL);
-        spread_row(out, row, head, y);
-    }
+            png_read_row(png, rows + y * head->row_bytes, NULL);
     png_read_end(png, NULL);
     return true;
 }
@@ -133,23 +115,26 @@ static lob_status damaged(const lob_reading *r, const char *message)
 static lob_status read_voxels(lob_volume *out, const image_head *head, png_structp png,
                               const session *s, const lob_reading *r)
 {
-    const size_t row_bytes = (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
-    const int64_t raw = lob_product((int64_t)row_bytes, head->height, 1, 1);
-    const int64_t bytes =
-        lob_product(out->dims.nx, out->dims.ny, out->channels, head->wide ? 2 : 1);
+    const int64_t bytes = lob_product((int64_t)head->row_bytes, head->height, 1, 1);
+    const int64_t word = head->wide ? 2 : 1;
+    const bool mixed = head->samples > 1;
     /* What a row packs into bits is spread to at most 8 x 3 bytes a pixel. */
-    if (raw / 24 / DEFLATE_MAX_RATIO > (int64_t)r->file->size)
+    if (bytes / 24 / DEFLATE_MAX_RATIO > (int64_t)r->file->size)
         return LOB_FAIL(r, LOB_EDATA, "declares more pixels than a file of %zu bytes can hold",
                         r->file->size);
-    LOB_TRY(lob_memory_allows(head->interlaced ? bytes + raw : bytes, r));
+    LOB_TRY(lob_memory_allows(mixed ? 2 * bytes : bytes, r));
+    unsigned char *const rows = malloc((size_t)bytes);
+    unsigned char *const planes = mixed ? malloc((size_t)bytes) : rows;
     lob_status st = LOB_OK;
-    unsigned char *rows = calloc(head->interlaced ? (size_t)raw : row_bytes, 1);
-    out->data = malloc((size_t)bytes);
-    if (!rows || !out->data)
+    out->data = planes;
+    if (!rows || !planes)
         st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
-    else if (!read_rows(out, rows, row_bytes, head, png))
+    else if (!read_rows(rows, head, png))
         st = damaged(r, s->message);
-    free(rows);
+    for (int c = 0; st == LOB_OK && mixed && c < head->samples; c++)
+        lob_copy_strided(planes + c * (bytes / head->samples), word, rows + c * word,
+                         word * head->samples, lob_voxels(out), (size_t)word);
+    if (mixed) free(rows);
     return st;
 }
 
@@ -177,7 +162,7 @@ static lob_status png_read(lob_volume *out, const lob_reading *r)
     }
     out->type = head.wide ? LOB_U16 : LOB_U8;
     out->dims = (lob_dims){head.width, head.height, 1};
-    out->channels = head.alpha ? head.samples - 1 : head.samples;
+    out->channels = head.samples;
     out->geometry = lob_geometry_of_spacing(head.spacing_mm);
     out->geometry.unoriented = true;
     if (head.alpha) lob_warn(r->info, "%s: the alpha channel is left out", r->path);
@@ -218,19 +203,16 @@ static void flush_bytes(png_structp png)
     (void)png; /* lob_output_commit does */
 }
 
-/* An image whose rows are made one at a time. */
-typedef struct image_source {
+typedef struct {
     png_uint_32 width, height;
     int colour, depth;
     double spacing_mm[2]; /* 0: not told */
     int level, filters;
     size_t row_bytes;
-    void (*make_row)(unsigned char *row, const struct image_source *image, png_uint_32 y);
-    const void *from; /* a volume, or RGB */
+    const unsigned char *rows;
 } image_source;
 
-static bool write_rows(png_structp png, png_infop info, const image_source *image,
-                       unsigned char *row)
+static bool write_rows(png_structp png, png_infop info, const image_source *image)
 {
     if (setjmp(png_jmpbuf(png))) return false;
     png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
@@ -244,10 +226,8 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
                      PNG_RESOLUTION_METER);
     png_write_info(png, info);
     if (image->depth == 16) png_set_swap(png);
-    for (png_uint_32 i = 0; i < image->height; i++) {
-        image->make_row(row, image, i);
-        png_write_row(png, row);
-    }
+    for (png_uint_32 row = 0; row < image->height; row++)
+        png_write_row(png, image->rows + row * image->row_bytes);
     png_write_end(png, NULL);
     return true;
 }
@@ -256,20 +236,18 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
 static lob_status compress_image(session *s, const image_source *image, const char *path)
 {
     lob_status st = LOB_OK;
-    unsigned char *row = malloc(image->row_bytes);
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!row || !info) {
+    if (!info) {
         st = lob_fail_file(s->error, LOB_ENOMEM, path, "out of memory");
     } else {
         png_set_write_fn(png, s, write_bytes, flush_bytes);
-        if (!write_rows(png, info, image, row))
+        if (!write_rows(png, info, image))
             st = s->status != LOB_OK
                      ? s->status
                      : lob_fail_file(s->error, LOB_EIO, path, "libpng: %s", s->message);
     }
     png_destroy_write_struct(&png, &info);
-    free(row);
     return st;
 }
 
@@ -285,12 +263,6 @@ static lob_status write_image(const image_source *image, const char *path, bool 
     return lob_output_end(&output, st, error);
 }
 
-static void rgb_row(unsigned char *row, const image_source *image, png_uint_32 y)
-{
-    memcpy(row, (const unsigned char *)image->from + (size_t)y * image->row_bytes,
-           image->row_bytes);
-}
-
 /* The source of an RGB image; false: it has no sound sides. */
 static bool rgb_source(image_source *image, const unsigned char *rgb, int64_t width, int64_t height)
 {
@@ -302,8 +274,7 @@ static bool rgb_source(image_source *image, const unsigned char *rgb, int64_t wi
                             .level = 2, /* a fifth of level 6's time, for a seventh more bytes, */
                             .filters = PNG_FILTER_UP, /* as voxels are larger than pixels */
                             .row_bytes = (size_t)width * 3,
-                            .make_row = rgb_row,
-                            .from = rgb};
+                            .rows = rgb};
     return true;
 }
 
@@ -337,35 +308,14 @@ lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned 
     return st;
 }
 
-/* A row of a volume: channels side by side, whole numbers as 8 or 16 bits. */
-static void volume_row(unsigned char *row, const image_source *image, png_uint_32 y)
+/* Whole numbers of another type than uint8 as uint16; false: one is beyond. */
+static bool narrow(uint16_t *out, const lob_volume *v)
 {
-    const lob_volume *v = image->from;
-    const size_t bytes = v->type == LOB_U8 ? 1 : 2;
-    for (int c = 0; c < v->channels; c++) {
-        const int64_t first = (c * v->dims.ny + y) * v->dims.nx;
-        unsigned char *to = row + (size_t)c * bytes;
-        for (int64_t x = 0; x < v->dims.nx; x++, to += bytes * (size_t)v->channels) {
-            double value;
-            lob_values(&value, v->data, v->type, first + x, 1);
-            const uint16_t wide = (uint16_t)value;
-            if (bytes == 1)
-                *to = (unsigned char)wide;
-            else
-                memcpy(to, &wide, sizeof wide);
-        }
-    }
-}
-
-static bool fits_16_bits(const lob_volume *v)
-{
-    const int64_t n = lob_voxels(v) * v->channels;
-    double values[256];
-    for (int64_t i = 0; i < n; i += 256) {
-        const int64_t count = n - i < 256 ? n - i : 256;
-        lob_values(values, v->data, v->type, i, count);
-        for (int64_t k = 0; k < count; k++)
-            if (!(values[k] >= 0.0 && values[k] <= UINT16_MAX)) return false;
+    double value;
+    for (int64_t i = 0; i < lob_voxels(v); i++) {
+        lob_values(&value, v->data, v->type, i, 1);
+        if (!(value >= 0.0 && value <= UINT16_MAX)) return false;
+        out[i] = (uint16_t)value;
     }
     return true;
 }
@@ -404,12 +354,19 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
                             const lob_write_options *options, lob_error *error)
 {
     LOB_TRY(png_holds(v, where, error));
-    if (!fits_16_bits(v))
+    const size_t bytes = v->type == LOB_U8 ? 1 : 2;
+    const bool as_stored = v->type == LOB_U8 || v->type == LOB_U16;
+    void *const rows = malloc((size_t)(lob_voxels(v) * v->channels) * bytes);
+    if (!rows) return lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
+    if (as_stored)
+        lob_voxels_mixed(rows, v, 0, lob_voxels(v), 1);
+    else if (!narrow(rows, v)) {
+        free(rows);
         return lob_fail_file(error, LOB_EDATA, where->path,
                              "a PNG holds whole numbers from 0 to 65535, this volume is %s beyond "
                              "that; write .nii.gz instead",
                              lob_type_of(v->type)->name);
-    const size_t bytes = v->type == LOB_U8 ? 1 : 2;
+    }
     image_source image = {
         .width = (png_uint_32)v->dims.nx,
         .height = (png_uint_32)v->dims.ny,
@@ -419,10 +376,12 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         .level = options->level,
         .filters = PNG_ALL_FILTERS,
         .row_bytes = (size_t)v->dims.nx * (size_t)v->channels * bytes,
-        .make_row = volume_row,
-        .from = v
+        .rows = rows
     };
-    return write_image(&image, where->file, options->force, options->compress_s, error);
+    const lob_status st =
+        write_image(&image, where->file, options->force, options->compress_s, error);
+    free(rows);
+    return st;
 }
 
 const char *lob_png_version(void)
