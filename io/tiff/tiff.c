@@ -10,6 +10,7 @@
 #include "io/tiff/tiff_write.h"
 #include "volumes/blocks.h"
 #include "volumes/clock.h"
+#include "volumes/reorient.h"
 #include "volumes/voxel_memory.h"
 
 #include <math.h>
@@ -393,30 +394,6 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     return st;
 }
 
-static void swap_numbers(unsigned char *a, unsigned char *b, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        const unsigned char kept = a[i];
-        a[i] = b[i];
-        b[i] = kept;
-    }
-}
-
-/* Bring a plane whose first pixel is not the top left one, as check_layout lets pass, upright. */
-static void turn_upright(unsigned char *plane, const page_layout *p)
-{
-    const size_t word = p->bits / 8, row = p->width * word;
-    const bool right =
-        p->orientation == ORIENTATION_TOPRIGHT || p->orientation == ORIENTATION_BOTRIGHT;
-    const bool bottom =
-        p->orientation == ORIENTATION_BOTLEFT || p->orientation == ORIENTATION_BOTRIGHT;
-    for (size_t y = 0; right && y < p->height; y++)
-        for (size_t x = 0; x < p->width / 2; x++)
-            swap_numbers(plane + y * row + x * word, plane + (y + 1) * row - (x + 1) * word, word);
-    for (size_t y = 0; bottom && y < p->height / 2; y++)
-        swap_numbers(plane + y * row, plane + (p->height - 1 - y) * row, row);
-}
-
 /* Plane number i of the frame: slice i / channels of channel i % channels. */
 static lob_status read_plane(const lob_volume *out, const stack *t, TIFF *tif, lob_tiff_session *s,
                              int64_t i)
@@ -434,8 +411,6 @@ static lob_status read_plane(const lob_volume *out, const stack *t, TIFF *tif, l
     } else {
         LOB_TRY(read_page(&to, t, tif, s, text->page ? text->page[plane] : plane));
     }
-    for (int k = 0; k < t->layout.colours; k++)
-        turn_upright(to.first + (size_t)k * to.step, &t->layout);
     return LOB_OK;
 }
 
@@ -470,6 +445,21 @@ static lob_status read_planes(const lob_volume *out, const stack *t, int threads
     return st;
 }
 
+/* Bring pages whose first pixel is not the top left one, as check_layout lets pass, upright. */
+static lob_status turn_upright(lob_volume *out, uint16_t orientation, const lob_reading *r)
+{
+    const bool right = orientation == ORIENTATION_TOPRIGHT || orientation == ORIENTATION_BOTRIGHT;
+    const lob_turn turn = {
+        {0,     1,                                   2    },
+        {right, orientation >= ORIENTATION_BOTRIGHT, false}
+    };
+    const lob_geometry geometry = out->geometry;
+    if (lob_volume_reorient(out, &turn) != LOB_OK)
+        return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
+    out->geometry = geometry;
+    return LOB_OK;
+}
+
 static lob_status read_volume(lob_volume *out, stack *t, const lob_reading *r)
 {
     const page_layout *const p = &t->layout;
@@ -488,12 +478,14 @@ static lob_status read_volume(lob_volume *out, stack *t, const lob_reading *r)
     LOB_TRY(lob_choose_frame(&out->frame, out->frames, r->path, r->options, r->error));
     const int64_t word = (int64_t)lob_type_of(out->type)->bytes;
     const int64_t bytes = lob_product(lob_dims_voxels(out->dims), out->channels, word, 1);
-    LOB_TRY(lob_memory_allows(bytes, r));
+    const bool turned = p->orientation > ORIENTATION_TOPLEFT;
+    LOB_TRY(lob_memory_allows(lob_product(bytes, turned ? 2 : 1, 1, 1), r));
     out->data = lob_voxel_memory(bytes);
     if (!out->data) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its voxels");
     const int64_t planes = t->text.channels * t->text.slices;
     const int64_t threads = r->options->threads < planes ? r->options->threads : planes;
-    return read_planes(out, t, threads > 1 ? (int)threads : 1);
+    LOB_TRY(read_planes(out, t, threads > 1 ? (int)threads : 1));
+    return turned ? turn_upright(out, p->orientation, r) : LOB_OK;
 }
 
 static lob_status read_tiff(lob_volume *out, const lob_reading *r)
