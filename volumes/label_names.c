@@ -131,15 +131,13 @@ lob_status lob_label_names_add(lob_label_names *names, int32_t label, const char
     return st;
 }
 
-/* Merge ascending rows [low, middle) and [middle, high) of from into to; of equal labels the one
- * that was added first comes first. */
-static void merge(lob_label_name *to, const lob_label_name *from, int32_t low, int32_t middle,
-                  int32_t high)
+/* Of rows of one label, that which was added first comes first. */
+static int by_label(const void *a, const void *b)
 {
-    for (int32_t a = low, b = middle, i = low; i < high; i++) {
-        const bool first = b == high || (a < middle && from[a].label <= from[b].label);
-        to[i] = from[first ? a++ : b++];
-    }
+    const lob_label_name *const x = *(lob_label_name *const *)a;
+    const lob_label_name *const y = *(lob_label_name *const *)b;
+    if (x->label != y->label) return x->label < y->label ? -1 : 1;
+    return (x > y) - (x < y);
 }
 
 lob_status lob_label_names_settle(lob_label_names *names)
@@ -149,30 +147,28 @@ lob_status lob_label_names_settle(lob_label_names *names)
     for (int32_t i = 1; i < n; i++)
         ordered = ordered && names->rows[i - 1].label < names->rows[i].label;
     if (ordered) return LOB_OK;
-    /* as much room as reserve_row has made, since the rows may change places with it */
+    /* as much room as reserve_row has made, since these rows take the place of its */
     size_t room = 1;
     while (room < (size_t)n) room *= 2;
-    lob_label_name *other = malloc(room * sizeof *other);
-    if (!other) return LOB_ENOMEM;
-    for (int32_t width = 1; width < n; width *= 2) {
-        for (int32_t low = 0; low < n; low += 2 * width) {
-            const int32_t middle = n - low < width ? n : low + width;
-            const int32_t high = n - low < 2 * width ? n : low + 2 * width;
-            merge(other, names->rows, low, middle, high);
-        }
-        lob_label_name *swap = names->rows;
-        names->rows = other;
-        other = swap;
+    lob_label_name *const rows = malloc(room * sizeof *rows);
+    lob_label_name **const order = malloc((size_t)n * sizeof(lob_label_name *));
+    if (!rows || !order) {
+        free(rows);
+        free(order);
+        return LOB_ENOMEM;
     }
-    free(other);
+    for (int32_t i = 0; i < n; i++) order[i] = &names->rows[i];
+    qsort(order, (size_t)n, sizeof(lob_label_name *), by_label);
     int32_t kept = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (i + 1 < n && names->rows[i + 1].label == names->rows[i].label)
-            free_row(&names->rows[i]);
+        if (i + 1 < n && order[i + 1]->label == order[i]->label)
+            free_row(order[i]);
         else
-            names->rows[kept++] = names->rows[i];
+            rows[kept++] = *order[i];
     }
-    names->count = kept;
+    free(order);
+    free(names->rows);
+    *names = (lob_label_names){rows, kept};
     return LOB_OK;
 }
 
