@@ -112,6 +112,7 @@ lob_status lob_ngff_read(lob_ngff *out, const cJSON *ome, const char *dataset, c
                 read_transforms(out->scale_0, out->shift_0, level, image, out->dims, path, error));
         if (dataset && strcmp(dataset, name) != 0) continue;
         LOB_TRY(read_transforms(out->scale, out->shift, level, image, out->dims, path, error));
+        out->is_first = level == levels->child;
         out->dataset = strdup(name);
         return out->dataset ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, path, "no memory");
     }
@@ -210,8 +211,8 @@ static bool is_upright(const lob_geometry *g)
     return true;
 }
 
-static bool add_level(cJSON *datasets, const lob_volume *volume, const lob_ngff_level *level,
-                      int number, bool channels, bool labels)
+static bool add_level(cJSON *datasets, const lob_volume *volume, const int64_t step[3], int number,
+                      bool channels, bool labels)
 {
     const lob_geometry *const g = &volume->geometry;
     const double unit = g->micrometres ? 1000 : 1;
@@ -219,9 +220,9 @@ static bool add_level(cJSON *datasets, const lob_volume *volume, const lob_ngff_
     double scale[4] = {1}, shift[4] = {0};
     char name[16];
     for (int a = 0; a < 3; a++) {
-        const double step = (double)level->step[a], mm = g->spacing_mm[a];
-        const double middle = labels ? 0 : (step - 1) / 2 * mm;
-        scale[3 - a] = mm * step * unit;
+        const double mm = g->spacing_mm[a];
+        const double middle = labels ? 0 : ((double)step[a] - 1) / 2 * mm;
+        scale[3 - a] = mm * (double)step[a] * unit;
         shift[3 - a] = ((upright ? g->affine[a][3] : 0) + middle) * unit;
     }
     snprintf(name, sizeof name, "%d", number);
@@ -255,7 +256,7 @@ static bool add_names(cJSON *ome, const lob_label_names *names, const char *sour
     return from && cJSON_AddStringToObject(from, "image", source);
 }
 
-cJSON *lob_ngff_make(const lob_volume *volume, const lob_ngff_level *levels, int count,
+cJSON *lob_ngff_make(const lob_volume *volume, const int64_t (*steps)[3], int count,
                      const char *name, bool labels, const char *source)
 {
     const bool channels = volume->channels > 1;
@@ -268,7 +269,7 @@ cJSON *lob_ngff_make(const lob_volume *volume, const lob_ngff_level *levels, int
     cJSON *const datasets = ok ? add(image, "datasets", cJSON_CreateArray()) : NULL;
     ok = datasets;
     for (int i = 0; ok && i < count; i++)
-        ok = add_level(datasets, volume, &levels[i], i, channels, labels);
+        ok = add_level(datasets, volume, steps[i], i, channels, labels);
     if (ok && labels) ok = add_names(ome, &volume->names, source);
     if (ok) return attributes;
     cJSON_Delete(attributes);

@@ -8,6 +8,7 @@
 /* An image's level, its axes the last `dims` of LOB_ZARR_DIMS. */
 typedef struct {
     char *dataset; /* the level's path below the group, malloc'ed */
+    bool is_first; /* level 0 */
     int dims;
     char axes[LOB_ZARR_DIMS];                              /* 't', 'c', 'z', 'y', 'x' */
     double scale[LOB_ZARR_DIMS], shift[LOB_ZARR_DIMS];     /* of the level, in the axes' units */
@@ -34,21 +35,16 @@ void lob_ngff_free(lob_ngff *ngff);
 /* Names and colours of a label image. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_ngff_names(lob_label_names *out, const cJSON *ome);
 
-/* One level of an image that is written: every step'th voxel of the volume along x, y and z. */
-typedef struct {
-    lob_dims dims;
-    int64_t step[3];
-} lob_ngff_level;
-
 /*
  * The attributes of a group of levels named "0", "1", ..., malloc'ed; NULL without memory.
  *
  *   volume  in  its geometry, channels and names; data is not read
+ *   steps   in  count, of the levels: each has every so-manieth voxel along x, y and z
  *   labels  in  true: a label image, whose levels are voxels of the volume; false: each voxel of a
  *               level is a mean
  *   source  in  where a label image says its image is; NULL: nowhere
  */
-cJSON *lob_ngff_make(const lob_volume *volume, const lob_ngff_level *levels, int count,
+cJSON *lob_ngff_make(const lob_volume *volume, const int64_t (*steps)[3], int count,
                      const char *name, bool labels, const char *source);
 
 #endif

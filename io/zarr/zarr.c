@@ -160,7 +160,7 @@ static bool take_header(lob_volume *out, const lob_zarr_image *im, const lob_rea
     if (bytes) mark_single(bytes, file.size);
     file.bytes = bytes;
     const bool fits = bytes && lob_format_nifti.read(&said, &of_head) == LOB_OK &&
-                      is_of(said.dims, out->dims, im->is_first);
+                      is_of(said.dims, out->dims, im->ngff.is_first);
     free(bytes);
     if (fits) {
         out->geometry = said.geometry;
@@ -196,7 +196,7 @@ static lob_status read_head(lob_zarr_image *im, lob_volume *out, const lob_readi
     out->dims = (lob_dims){shape[X], shape[Y], shape[Z]};
     LOB_TRY(lob_choose_frame(&out->frame, out->frames, r->path, r->options, r->error));
     if (!im->group || !take_header(out, im, r)) place_by_axes(out, im, r);
-    if (im->group && !im->is_first) place_level(out, &im->ngff);
+    if (im->group && !im->ngff.is_first) place_level(out, &im->ngff);
     if (!im->group || out->names.count > 0 || lob_ngff_names(&out->names, im->image.ome) == LOB_OK)
         return LOB_OK;
     return LOB_FAIL(r, LOB_ENOMEM, "no memory");

@@ -42,11 +42,6 @@ static lob_status find_level(lob_zarr_image *out, lob_zarr_node *image, const ch
     out->image = *image;
     *image = (lob_zarr_node){NULL};
     LOB_TRY(lob_ngff_read(&out->ngff, out->image.ome, dataset, path, error));
-    const cJSON *const first =
-        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(out->image.ome, "multiscales"), 0);
-    const char *const name = lob_json_text(
-        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(first, "datasets"), 0), "path");
-    out->is_first = name && strcmp(name, out->ngff.dataset) == 0;
     out->group = strdup(group);
     out->folder = lob_zarr_below(group, out->ngff.dataset);
     if (!out->group || !out->folder) return no_memory(path, error);

@@ -13,7 +13,6 @@ typedef struct {
     char *group;  /* of the image whose level it is, malloc'ed; NULL: it is an array by itself */
     lob_zarr_node image; /* the group's, or nothing */
     lob_ngff ngff;
-    bool is_first; /* level 0 */
 } lob_zarr_image;
 
 /*

@@ -36,12 +36,6 @@ enum {
     MAX_PATH = 4096
 };
 
-/* A shard of the row of shards that is being written. */
-typedef struct {
-    uint64_t bytes; /* in its file so far */
-    unsigned char *index;
-} shard;
-
 /* A level of the pyramid. */
 typedef struct {
     lob_dims dims;
@@ -52,7 +46,10 @@ typedef struct {
     unsigned char *rows;  /* up to CHUNK planes */
     bool any;             /* they may hold something but 0 */
     int64_t have, next_z, channel; /* planes in rows; the first one's place */
-    shard *shards;                 /* across * down */
+    /* of the row of shards that is being written, across * down: bytes in their files so far */
+    uint64_t *bytes;
+    unsigned char *index;
+    size_t index_bytes; /* of each shard */
 } level;
 
 typedef struct {
@@ -189,8 +186,8 @@ static lob_status put_shard(const writing *w, int number, int64_t nth, const lob
     const int64_t across = ceil_div(l->dims.nx, CHUNK), down = ceil_div(l->dims.ny, CHUNK);
     const int64_t x0 = nth % l->across * l->chunks[0], y0 = nth / l->across * l->chunks[1];
     const int64_t z = l->next_z / CHUNK % l->chunks[2];
-    const int64_t entries = l->chunks[0] * l->chunks[1] * l->chunks[2];
-    shard *const s = &l->shards[nth];
+    unsigned char *const index = l->index + (size_t)nth * l->index_bytes;
+    uint64_t *const bytes = &l->bytes[nth];
     lob_output_part parts[CHUNKS * CHUNKS + 2];
     unsigned char sum[4];
     char name[128];
@@ -200,16 +197,16 @@ static lob_status put_shard(const writing *w, int number, int64_t nth, const lob
             const lob_output_part *const part = &row[(y0 + y) * across + x0 + x];
             if (!part->bytes) continue;
             unsigned char *const entry =
-                s->index + ENTRY * ((z * l->chunks[1] + y) * l->chunks[0] + x);
-            lob_put_little_number(entry, s->bytes, 8);
+                index + ENTRY * ((z * l->chunks[1] + y) * l->chunks[0] + x);
+            lob_put_little_number(entry, *bytes, 8);
             lob_put_little_number(entry + 8, part->size, 8);
-            s->bytes += part->size;
+            *bytes += part->size;
             parts[count++] = *part;
         }
-    last = last && s->bytes > 0;
+    last = last && *bytes > 0;
     if (last) {
-        lob_put_little_number(sum, lob_crc32c(s->index, (size_t)(ENTRY * entries)), 4);
-        parts[count++] = (lob_output_part){s->index, (size_t)(ENTRY * entries)};
+        lob_put_little_number(sum, lob_crc32c(index, l->index_bytes), 4);
+        parts[count++] = (lob_output_part){index, l->index_bytes};
         parts[count++] = (lob_output_part){sum, sizeof sum};
     }
     if (count == 0) return LOB_OK;
@@ -238,11 +235,9 @@ static lob_status feed_next(writing *w, int number, bool end, lob_error *error)
 
 static void begin_shards(level *l)
 {
-    for (int64_t i = 0; i < l->across * l->down; i++) {
-        l->shards[i].bytes = 0;
-        memset(l->shards[i].index, 0xff,
-               (size_t)(ENTRY * l->chunks[0] * l->chunks[1] * l->chunks[2]));
-    }
+    const size_t shards = (size_t)(l->across * l->down);
+    memset(l->bytes, 0, shards * sizeof *l->bytes);
+    memset(l->index, 0xff, shards * l->index_bytes);
 }
 
 /* Write the planes that a level has, a row of chunks or the channel's last. */
@@ -355,16 +350,15 @@ static lob_status put_header(const writing *w, int64_t largest, const lob_write_
 static lob_status put_metadata(const writing *w, int64_t largest, const lob_write_options *options,
                                lob_error *error)
 {
-    lob_ngff_level levels[LEVELS];
+    int64_t steps[LEVELS][3];
     for (int i = 0; i < w->count; i++) {
-        levels[i].dims = w->levels[i].dims;
-        memcpy(levels[i].step, w->levels[i].step, sizeof levels[i].step);
+        memcpy(steps[i], w->levels[i].step, sizeof steps[i]);
         LOB_TRY(put_level(w, i, error));
     }
     LOB_TRY(put_header(w, largest, options, error));
     cJSON *const attributes =
-        lob_ngff_make(w->volume, levels, w->count, lob_name_in_path(w->folder.path), !w->means,
-                      w->labels ? "../../" : NULL);
+        lob_ngff_make(w->volume, (const int64_t(*)[3])steps, w->count,
+                      lob_name_in_path(w->folder.path), !w->means, w->labels ? "../../" : NULL);
     return put_json(w, "zarr.json", lob_zarr_make_group(attributes), error);
 }
 
@@ -372,8 +366,8 @@ static lob_status put_metadata(const writing *w, int64_t largest, const lob_writ
 
 static void free_level(level *l)
 {
-    for (int64_t i = 0; l->shards && i < l->across * l->down; i++) free(l->shards[i].index);
-    free(l->shards);
+    free(l->bytes);
+    free(l->index);
     free(l->rows);
 }
 
@@ -399,12 +393,10 @@ static bool prepare_level(level *l, size_t word)
     l->across = ceil_div(sides[0], l->chunks[0] * CHUNK);
     l->down = ceil_div(sides[1], l->chunks[1] * CHUNK);
     l->rows = calloc(1, (size_t)rows_bytes(l, word));
-    l->shards = calloc((size_t)(l->across * l->down), sizeof *l->shards);
-    bool ok = l->rows && l->shards;
-    for (int64_t i = 0; ok && i < l->across * l->down; i++) {
-        l->shards[i].index = malloc((size_t)(ENTRY * l->chunks[0] * l->chunks[1] * l->chunks[2]));
-        ok = l->shards[i].index;
-    }
+    l->index_bytes = (size_t)(ENTRY * l->chunks[0] * l->chunks[1] * l->chunks[2]);
+    l->bytes = malloc((size_t)(l->across * l->down) * sizeof *l->bytes);
+    l->index = malloc((size_t)(l->across * l->down) * l->index_bytes);
+    const bool ok = l->rows && l->bytes && l->index;
     if (ok) begin_shards(l);
     return ok;
 }
