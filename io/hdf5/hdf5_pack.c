@@ -274,21 +274,6 @@ static bool pack_batch(const pack_work *work, chunk_batch *batch, lob_sandbox *b
     return packed;
 }
 
-/* Room for a batch of chunks. */
-static bool open_batch(chunk_batch *batch, const pack_work *work, int64_t most)
-{
-    batch->jobs = calloc((size_t)most, sizeof *batch->jobs);
-    for (int64_t k = 0; batch->jobs && k < most; k++)
-        if (!(batch->jobs[k].packed = malloc(work->bound))) return false;
-    return batch->jobs;
-}
-
-static void close_batch(chunk_batch *batch, int64_t most)
-{
-    for (int64_t k = 0; batch->jobs && k < most; k++) free(batch->jobs[k].packed);
-    free(batch->jobs);
-}
-
 bool lob_hdf5_pack(lob_sandbox *box, const lob_hdf5_target *t, const lob_volume *volume,
                    const lob_write_options *options)
 {
@@ -302,9 +287,11 @@ bool lob_hdf5_pack(lob_sandbox *box, const lob_hdf5_target *t, const lob_volume 
     work.bound = libdeflate_zlib_compress_bound(NULL, work.chunk_bytes);
     if (work.bound < compressBound((uLong)work.chunk_bytes))
         work.bound = compressBound((uLong)work.chunk_bytes);
-    chunk_batch batches[2] = {{0}};
-    bool ok = open_packers(&work), sent = true;
-    for (int i = 0; ok && i < 2; i++) ok = open_batch(&batches[i], &work, most);
+    chunk_job *const jobs = calloc(2 * (size_t)most, sizeof *jobs);
+    unsigned char *const packed = malloc(2 * (size_t)most * work.bound);
+    chunk_batch batches[2] = {{jobs}, {jobs ? jobs + most : NULL}};
+    bool ok = jobs && packed && open_packers(&work), sent = true;
+    for (int64_t k = 0; ok && k < 2 * most; k++) jobs[k].packed = packed + (size_t)k * work.bound;
     if (ok && t->chunks > 1) pack_blank(&work);
     int turn = 0;
     for (int64_t first = 0; ok && sent && first < t->chunks; first += most, turn = !turn) {
@@ -316,7 +303,8 @@ bool lob_hdf5_pack(lob_sandbox *box, const lob_hdf5_target *t, const lob_volume 
         *options->compress_s += lob_clock_s() - start_s;
     }
     if (ok && sent) send_batch(box, &batches[!turn]);
-    for (int i = 0; i < 2; i++) close_batch(&batches[i], most);
+    free(jobs);
+    free(packed);
     close_packers(&work);
     free(work.blank);
     return ok;
