@@ -7,11 +7,17 @@
 
 enum { MAX_DEPTH = 12, MAX_OBJECTS = 4096, MAX_NAMED = 12 /* in a message */ };
 
-bool lob_hdf5_has(hid_t group, const char *name)
+bool lob_hdf5_has(hid_t group, const char *name, bool (*wanted)(hid_t object))
 {
     H5L_info_t link;
-    return H5Lexists(group, name, H5P_DEFAULT) > 0 &&
-           H5Lget_info(group, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
+    if (H5Lexists(group, name, H5P_DEFAULT) <= 0 ||
+        H5Lget_info(group, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+        return false;
+    if (!wanted) return true;
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    const bool is = object >= 0 && wanted(object);
+    H5Oclose(object);
+    return is;
 }
 
 static bool is_number(hid_t type)

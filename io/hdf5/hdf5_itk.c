@@ -14,8 +14,8 @@ enum { MAX_COUNT = 4 };
 
 static bool is_image(hid_t group)
 {
-    return H5Iget_type(group) == H5I_GROUP && lob_hdf5_has(group, "VoxelData") &&
-           lob_hdf5_has(group, "Dimension");
+    return H5Iget_type(group) == H5I_GROUP && lob_hdf5_has(group, "VoxelData", NULL) &&
+           lob_hdf5_has(group, "Dimension", NULL);
 }
 
 static lob_status itk_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)

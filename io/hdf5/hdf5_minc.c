@@ -225,7 +225,8 @@ static lob_status take_values(lob_hdf5_view *view, const lob_hdf5_reading *in)
     limits low, high;
     if (!lob_type_of(view->stored)->is_integer || is_labels(in)) return LOB_OK;
     const hid_t group = lob_hdf5_open(in, MINC_IMAGE);
-    const bool said = lob_hdf5_has(group, "image-min") && lob_hdf5_has(group, "image-max");
+    const bool said =
+        lob_hdf5_has(group, "image-min", NULL) && lob_hdf5_has(group, "image-max", NULL);
     H5Oclose(group);
     if (!said) {
         lob_warn(in->info, "%s: has no image-min and image-max; stored numbers taken as values",

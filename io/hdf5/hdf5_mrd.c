@@ -34,21 +34,19 @@ enum { MEMBERS = sizeof members / sizeof members[0], MAX_IMAGES = 1 << 20 };
 
 /* ---- finding ---- */
 
-static bool is_header(hid_t group)
+static bool is_header(hid_t set)
 {
-    const hid_t set = H5Oopen(group, "header", H5P_DEFAULT);
     const hid_t type = H5Iget_type(set) == H5I_DATASET ? H5Dget_type(set) : -1;
     bool is = type >= 0 && H5Tget_class(type) == H5T_COMPOUND;
     for (int i = 0; is && i < MEMBERS; i++) is = H5Tget_member_index(type, members[i].name) >= 0;
-    if (type >= 0) H5Tclose(type);
-    if (set >= 0) H5Oclose(set);
+    H5Tclose(type);
     return is;
 }
 
 static bool is_image(hid_t group)
 {
-    return H5Iget_type(group) == H5I_GROUP && lob_hdf5_has(group, "data") &&
-           lob_hdf5_has(group, "header") && is_header(group);
+    return H5Iget_type(group) == H5I_GROUP && lob_hdf5_has(group, "data", NULL) &&
+           lob_hdf5_has(group, "header", is_header);
 }
 
 static lob_status mrd_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)

@@ -29,10 +29,8 @@ static bool is_data(hid_t group)
 {
     if (!has_class(group, "NXdata")) return false;
     char *signal = lob_hdf5_text(group, "signal", "");
-    bool is = signal && !strchr(signal, '/') && lob_hdf5_has(group, signal);
-    const hid_t set = is ? H5Oopen(group, signal, H5P_DEFAULT) : -1;
-    is = set >= 0 && lob_hdf5_is_volume(set);
-    if (set >= 0) H5Oclose(set);
+    const bool is =
+        signal && !strchr(signal, '/') && lob_hdf5_has(group, signal, lob_hdf5_is_volume);
     free(signal);
     return is;
 }

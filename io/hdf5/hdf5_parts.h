@@ -85,8 +85,9 @@ hid_t lob_hdf5_access(const lob_hdf5_storage *storage);
 
 /* hdf5_find.c: from a path to an object, by hard links of this file only. */
 
-/* Does the group hold an object of this name through a hard link? */
-bool lob_hdf5_has(hid_t group, const char *name);
+/* Does the group hold an object of this name through a hard link, one that is wanted? NULL: any is.
+ */
+bool lob_hdf5_has(hid_t group, const char *name, bool (*wanted)(hid_t object));
 
 /* The error for an object that HDF5 cannot open. */
 lob_status lob_hdf5_fail_to_open(const lob_hdf5_reading *in, const char *path);
