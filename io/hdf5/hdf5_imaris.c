@@ -114,9 +114,9 @@ static void take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
     }
     H5Oclose(image);
     free(unit);
-    if (!ok)
-        lob_warn(in->info, "%s: ExtMin and ExtMax are not usable; %s", view->path,
-                 in->spaced ? "they give no origin" : "spacing taken as 1 mm");
+    if (!ok && !in->spaced)
+        lob_warn(in->info, "%s: ExtMin and ExtMax are not usable; spacing taken as 1 mm",
+                 view->path);
     lob_hdf5_take_box(view, spacing_mm, origin_mm, ok && mm <= 1e-3, in);
 }
 

@@ -167,9 +167,9 @@ static void take_place(lob_hdf5_view *view, const char *group, const char *names
                 known;
         largest_mm = fmax(largest_mm, unit_mm);
     }
-    if (!known)
-        lob_warn(in->info, "%s: not all of its axes say evenly where samples are; %s for those",
-                 view->path, in->spaced ? "no origin" : "1 mm");
+    if (!known && !in->spaced)
+        lob_warn(in->info, "%s: not all of its axes say evenly where samples are; 1 mm for those",
+                 view->path);
     lob_hdf5_take_box(view, step_mm, first_mm, largest_mm > 0.0 && largest_mm <= 1e-3, in);
 }
 
