@@ -37,8 +37,7 @@ LOB_BEGIN_DECLS
 enum { LOB_CARRY_MAX_ATLASES = 4096 }; /* to choose from */
 
 typedef struct {
-    double grid_mm;         /* of the grid for moving and votes; 0: 3 mm, and finer where that
-                               were fewer than 64 steps along the longest side */
+    double grid_mm;         /* of the grid for moving and votes; 0: lob_register_spacing */
     double smooth;          /* register.h, */
     lob_fuse_options fuse;  /* fuse.h */
     int use;                /* atlases at most, 1..LOB_FUSE_MAX_ATLASES */

@@ -10,9 +10,6 @@
 /* The affine by which atlases are chosen is found on a grid so many times as coarse. */
 static const double choosing_coarser = 2;
 
-/* The grid for moving: so fine, and finer where the longest side has fewer steps. */
-static const double usual_grid_mm = 3, least_steps = 64;
-
 typedef struct {
     lob_volume image, labels;
     lob_label_set set; /* of the labels */
@@ -246,22 +243,13 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
 
 /* ---- the stage ---- */
 
-double lob_carry_grid(const lob_volume *scan)
-{
-    double longest = 0;
-    for (int a = 0; a < 3; a++)
-        longest = fmax(longest, scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a));
-    const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
-    return fmin(usual_grid_mm, fmax(longest / least_steps, least));
-}
-
 /* The scan on the grid for moving, which covers its whole field of view. */
 static lob_status make_grid(lob_carry_job *j, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
     lob_volume grid = lob_segment_grid(scan->dims, &scan->geometry);
     double spacing[3] = {0, 0, 0};
-    j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_carry_grid(scan);
+    j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_register_spacing(scan);
     for (int a = 0; a < 3; a++) {
         const double side = scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a);
         if (lob_side(scan->dims, a) > 1)

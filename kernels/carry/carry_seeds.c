@@ -1,5 +1,6 @@
 /* Seeds: what the votes are sure of, what grey values contradict, and strokes; and their growth. */
 #include "kernels/carry/carry_voxel.h"
+#include "kernels/register/register.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -288,7 +289,7 @@ static lob_status grow(lob_carry_job *j, lob_volume *grown, lob_error *error)
 
 static lob_status refine(lob_carry_job *j, const lob_volume *grown, lob_error *error)
 {
-    const double grid_mm = lob_carry_grid(j->in->scan);
+    const double grid_mm = lob_register_spacing(j->in->scan);
     lob_volume votes = lob_volume_empty();
     lob_status st = bytes_of_votes(j, &votes, error);
     const lob_refine_input in = {

@@ -94,9 +94,6 @@ lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *erro
 
 /* ---- carry_move.c ---- */
 
-/* The spacing of the grid for moving where none is asked for, in mm. */
-double lob_carry_grid(const lob_volume *scan);
-
 /* The scan on the grid for moving; the atlases that are used, moved onto it; their votes. */
 lob_status lob_carry_move(lob_carry_job *j, lob_error *error);
 

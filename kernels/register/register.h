@@ -36,20 +36,24 @@ typedef struct {
 /* Free the planes, before their device is closed, and leave everything 0. */
 void lob_field_free(lob_field *field);
 
+/* Where to begin: where the headers place the scans, or with their centres on each other; along
+ * axes on which the moving scan is twice as long or longer, with every half of the fixed one's
+ * length beside, too. Best: from both, as far as the headers let the scans overlap, and the best
+ * one counts. */
+typedef enum { LOB_START_BEST, LOB_START_HEADERS, LOB_START_CENTRES } lob_register_start;
+
 typedef struct {
-    double spacing_mm; /* of the grid; 0: 3 mm, but 64 to 1024 steps along the longest side of the
-                          fixed scan, and no finer than its voxels */
+    double spacing_mm; /* of the grid; 0: lob_register_spacing of the fixed scan */
     double smooth;     /* how stiff the field is, [0.01, 100] */
     bool affine_only;  /* the field is the affine */
-    /* Where to begin: where the headers place the scans, or with their centres on each other; along
-     * axes on which the moving scan is twice as long or longer, with every half of the fixed one's
-     * length beside, too. Neither: from both, as far as the headers let the scans overlap, and the
-     * best one counts. */
-    bool headers, centres;
+    lob_register_start start;
 } lob_register_options;
 
-/* 0, 0.4, deformable, from both. */
+/* 0, 0.4, deformable, the best start. */
 lob_register_options lob_register_defaults(void);
+
+/* 3 mm, but 64 to 1024 steps along the longest side of a scan, and no finer than its voxels. */
+double lob_register_spacing(const lob_volume *scan);
 
 /* One channel of any type each, two voxels or more along two axes; neither may be constant. */
 typedef struct {

@@ -57,18 +57,15 @@ static lob_status check(const lob_register_input *in, const lob_register_options
     }
     if (!(o->smooth >= 0.01 && o->smooth <= 100.0))
         return lob_fail(error, LOB_EARG, "smoothness %g is not in 0.01 to 100", o->smooth);
-    if (o->headers && o->centres)
-        return lob_fail(error, LOB_EARG, "begin by headers or by centres, not by both alone");
     if (!(o->spacing_mm >= 0.0 && o->spacing_mm <= 1e6))
         return lob_fail(error, LOB_EARG, "a grid of %g mm is not possible", o->spacing_mm);
     return LOB_OK;
 }
 
-static double grid_spacing(const lob_volume *scan, double asked)
+double lob_register_spacing(const lob_volume *scan)
 {
     const double least = lob_least_spacing(scan->dims, scan->geometry.spacing_mm);
     double longest = 0.0;
-    if (asked > 0.0) return asked;
     for (int a = 0; a < 3; a++)
         longest = fmax(longest, (double)lob_side(scan->dims, a) * scan->geometry.spacing_mm[a]);
     return fmax(longest / 1024.0, fmin(3.0, fmax(longest / 64.0, least)));
@@ -151,7 +148,8 @@ static lob_status make_mask(lob_register_call *c)
 
 static lob_status prepare(lob_register_call *c)
 {
-    const double spacing = grid_spacing(c->in->fixed, c->options->spacing_mm);
+    const double asked = c->options->spacing_mm;
+    const double spacing = asked > 0.0 ? asked : lob_register_spacing(c->in->fixed);
     LOB_TRY(lob_register_image_make(&c->fixed, c, c->in->fixed, spacing, "fixed"));
     LOB_TRY(lob_register_image_make(&c->moving, c, c->in->moving, spacing, "moving"));
     c->moved = c->fixed;
@@ -396,12 +394,13 @@ static places find_places(const lob_register_call *c)
  * all, the one that costs least; of equal ones, the first. */
 static lob_status find_translation(lob_register_call *c)
 {
-    const lob_register_options *const o = c->options;
+    const lob_register_start start = c->options->start;
     const places p = find_places(c);
     lob_register_affine best;
     int64_t least = INT64_MAX;
     c->no_data = LOB_REGISTER_DEAR;
-    for (int64_t i = o->centres ? 0 : -1; i < (o->headers ? 0 : p.count); i++) {
+    const int64_t end = start == LOB_START_HEADERS ? 0 : p.count;
+    for (int64_t i = start == LOB_START_CENTRES ? 0 : -1; i < end; i++) {
         int64_t cost, beside[3] = {0, 0, 0};
         beside[p.axis] = (i - p.count / 2) * p.step;
         const lob_register_affine begin = begin_affine(c, i < 0 ? NULL : beside);

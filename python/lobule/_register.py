@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from ctypes import byref, pointer
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ._volumes import DTYPES, LPS, TYPES, affine_of, choice, held, place, put, s
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Start = Literal["best", "headers", "centres"]
+Start = _abi.lob_register_start_word
 
 
 class Field:
@@ -119,8 +119,7 @@ def register(
     other = _other(moving, call, spacing if moving_spacing is None else moving_spacing, axes, "moving")
     chosen: _abi.lob_register_options = library.lob_register_defaults()
     put(chosen, affine_only=affine_only, spacing_mm=grid, smooth=smooth)
-    choice("start", start, Start)
-    chosen.headers, chosen.centres = start == "headers", start == "centres"
+    chosen.start = choice("start", start, Start)
     covered = of.mask(mask)
     seen, moved = of.described(), other.described()
     given = _abi.lob_register_input(pointer(seen), pointer(moved), covered.address)

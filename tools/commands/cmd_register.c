@@ -18,8 +18,6 @@ typedef struct {
     lob_register_stats stats;
 } work;
 
-enum { BEST, HEADERS, CENTRES };
-
 static lob_status check(lob_session *s, void *user)
 {
     const work *const w = user;
@@ -44,8 +42,7 @@ static lob_status find(lob_session *s, work *w)
     const lob_register_input in = {
         .fixed = &w->fixed_scan, .moving = &w->moving_scan, .mask = w->counts};
     if (!isnan(w->grid)) w->options.spacing_mm = w->grid;
-    w->options.headers = w->start == HEADERS;
-    w->options.centres = w->start == CENTRES;
+    w->options.start = (lob_register_start)w->start;
     lob_session_compute(s, "registering");
     LOB_TRY(lob_session_done(
         s, lob_register(&w->found, &w->stats, &in, &w->options, &s->context, &s->error), w->fixed,
