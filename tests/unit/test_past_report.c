@@ -58,16 +58,19 @@ TEST(volumes_in_memory_are_no_files)
         "},"
         "{\"command\":\"lobule\",\"arguments\":[],\"options\":{}}]}}";
     lob_past_report report;
-    char *lines;
+    lob_recipe recipe;
     assert_ok(lob_past_report_parse(&report, text, sizeof text - 1, "r", NULL));
     assert_int_equal(report.input_count, 2);
     assert_string_equal(report.inputs[1].path, "b");
     assert_null(report.inputs[1].sum[0]);
     assert_string_equal(report.recipe, "x");
     assert_null(report.folder);
-    assert_ok(lob_past_report_lines(&lines, &report, "r", NULL));
-    assert_string_equal(lines, "lobule info 'it'\\''s' ''\nlobule lobule\n");
-    free(lines);
+    assert_ok(lob_past_report_recipe(&recipe, &report, "r", NULL));
+    assert_int_equal(recipe.line_count, 2);
+    assert_int_equal(recipe.lines[0].count, 3);
+    for (int w = 0; w < 4; w++)
+        assert_string_equal(recipe.words[w], ((const char *[]){"info", "it's", "", "lobule"})[w]);
+    lob_recipe_free(&recipe);
     lob_past_report_free(&report);
 }
 
@@ -77,15 +80,15 @@ static lob_status parse_once(void *user)
         "\"command\":\"info\",\"arguments\":[\"a b\"],\"options\":{},\"inputs\":[],\"outputs\":[{"
         "\"role\":\"o\",\"path\":\"p\"}]}";
     lob_past_report report;
-    char *lines = NULL;
+    lob_recipe recipe;
     lob_status st = lob_past_report_parse(&report, text, sizeof text - 1, "r", NULL);
     if (st != LOB_OK) {
         assert_null(report.json);
         return st;
     }
-    st = lob_past_report_lines(&lines, &report, "r", NULL);
-    assert_true((lines == NULL) == (st != LOB_OK));
-    free(lines);
+    st = lob_past_report_recipe(&recipe, &report, "r", NULL);
+    assert_true((recipe.words == NULL) == (st != LOB_OK));
+    lob_recipe_free(&recipe);
     lob_past_report_free(&report);
     return st;
 }

@@ -95,16 +95,6 @@ static lob_status go_there(lob_session *s, repetition *r)
 
 /* ---- the work ---- */
 
-/* Make a job of lines. */
-static lob_status make_job(lob_session *s, repetition *r, const char *lines)
-{
-    lob_recipe_job_free(&r->job);
-    lob_recipe_free(&r->recipe);
-    LOB_TRY(lob_recipe_parse(&r->recipe, lines, strlen(lines), r->name, &s->error));
-    const lob_status st = lob_recipe_job_make(&r->job, s, &r->recipe, r->name, NULL);
-    return st == LOB_EARG ? LOB_EDATA : st; /* the report's fault, not that of our arguments */
-}
-
 /* No output may stand in the way: the commands' own --force is not meant for these names. */
 static lob_status check_places(lob_session *s, const lob_moves *moves)
 {
@@ -131,8 +121,7 @@ static lob_status take_provenance(lob_session *s, const repetition *r)
 static lob_status run_moved(lob_session *s, repetition *r)
 {
     bool skip;
-    LOB_TRY(lob_outputs_move(&r->moved, &r->moves, &r->job, r->folder));
-    LOB_TRY(make_job(s, r, r->moved));
+    LOB_TRY(lob_outputs_move(&r->moves, &r->job, r->folder));
     LOB_TRY(lob_moves_make_folders(&r->moves, &s->error));
     LOB_TRY(check_places(s, &r->moves));
     LOB_TRY(take_provenance(s, r));
@@ -148,7 +137,8 @@ static lob_status run_again(lob_session *s, repetition *r)
     if (!dry_run) LOB_TRY(make_folder(s, r));
     LOB_TRY(go_there(s, r));
     LOB_TRY(lob_repeat_check_inputs(s, r));
-    LOB_TRY(make_job(s, r, r->lines));
+    const lob_status st = lob_recipe_job_make(&r->job, s, &r->recipe, r->name, NULL);
+    LOB_TRY(st == LOB_EARG ? LOB_EDATA : st); /* the report's fault, not that of our arguments */
     if (dry_run) return lob_recipe_job_print(&r->job);
     LOB_TRY(run_moved(s, r));
     return lob_repeat_compare(s, r);
@@ -156,7 +146,7 @@ static lob_status run_again(lob_session *s, repetition *r)
 
 static lob_status repeat(lob_session *s, repetition *r)
 {
-    LOB_TRY(lob_past_report_lines(&r->lines, &r->past, r->name, &s->error));
+    LOB_TRY(lob_past_report_recipe(&r->recipe, &r->past, r->name, &s->error));
     const lob_status st = run_again(s, r);
     if ((st != LOB_OK && st != LOB_EDIFFER) || !r->out) lob_outputs_remove(s);
     lob_moves_remove_folders(&r->moves);
@@ -225,8 +215,6 @@ static void release(void *user)
     lob_recipe_free(&r->recipe);
     lob_past_report_free(&r->past);
     lob_moves_free(&r->moves);
-    free(r->lines);
-    free(r->moved);
     free(r->name);
     free(r->folder);
 }

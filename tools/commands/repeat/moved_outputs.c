@@ -15,7 +15,6 @@ typedef struct {
     lob_recipe_job *job;
     const char *folder;
     lob_moves *moves;
-    lob_text text;
 } mover;
 
 static lob_status no_memory(const mover *m)
@@ -68,7 +67,19 @@ static lob_status new_name(char **out, const mover *m, const lob_line_file *file
     return LOB_OK;
 }
 
-static lob_status move_output(mover *m, const lob_line_file *file, const char **to)
+/* Let a word of a line end in another name. */
+static lob_status rename_word(mover *m, char **word, const lob_line_file *file, const char *to)
+{
+    lob_moves *const moves = m->moves;
+    char *const made = lob_grow(&moves->words, moves->word_count, sizeof *moves->words)
+                           ? lob_printed("%.*s%s", (int)(file->typed - *word), *word, to)
+                           : NULL;
+    if (!made) return no_memory(m);
+    *word = moves->words[moves->word_count++] = made;
+    return LOB_OK;
+}
+
+static lob_status move_output(mover *m, char **word, const lob_line_file *file)
 {
     lob_moves *const moves = m->moves;
     if (!lob_grow(&moves->files, moves->count, sizeof *moves->files)) return no_memory(m);
@@ -81,14 +92,12 @@ static lob_status move_output(mover *m, const lob_line_file *file, const char **
         return no_memory(m);
     }
     moves->files[moves->count++] = moved;
-    *to = moved.to;
-    return LOB_OK;
+    return rename_word(m, word, file, moved.to);
 }
 
-/* What an input is called that a line before makes; NULL: none does. */
-static lob_status follow_input(const mover *m, const lob_line_file *file, char **to)
+/* An input that a line before makes is called as that is now. */
+static lob_status follow_input(mover *m, char **word, const lob_line_file *file)
 {
-    *to = NULL;
     for (int i = 0; i < m->moves->count; i++) {
         const lob_moved *const made = &m->moves->files[i];
         bool touch;
@@ -99,8 +108,10 @@ static lob_status follow_input(const mover *m, const lob_line_file *file, char *
             file_length(&new_length, made->to, made->is_volume) != LOB_OK)
             return no_memory(m);
         if (!touch) continue;
-        *to = lob_printed("%.*s%s", (int)new_length, made->to, file->path + old_length);
-        return *to ? LOB_OK : no_memory(m);
+        char *const to = lob_printed("%.*s%s", (int)new_length, made->to, file->path + old_length);
+        const lob_status st = to ? rename_word(m, word, file, to) : no_memory(m);
+        free(to);
+        return st;
     }
     return LOB_OK;
 }
@@ -120,25 +131,6 @@ static lob_status note_files(mover *m, lob_line *l)
     return LOB_OK;
 }
 
-/* Print a word, with a new name where it ends in that of a file. */
-static lob_status put_word(mover *m, const char *word, const lob_line_file *file)
-{
-    const char *new = NULL;
-    char *followed = NULL, *changed = NULL;
-    lob_error *const error = &m->job->run->error;
-    lob_status st = LOB_OK;
-    if (file && file->is_output) st = move_output(m, file, &new);
-    if (file && !file->is_output) st = follow_input(m, file, &followed);
-    if (followed) new = followed;
-    if (new) changed = lob_printed("%.*s%s", (int)(file->typed - word), word, new);
-    if (st == LOB_OK && new && !changed) st = no_memory(m);
-    if (st == LOB_OK)
-        st = lob_past_put_word(&m->text, changed ? changed : word, m->job->name, error);
-    free(changed);
-    free(followed);
-    return st;
-}
-
 /* The file that a word names, or NULL. */
 static const lob_line_file *file_in(const lob_line *l, const char *word)
 {
@@ -151,34 +143,27 @@ static const lob_line_file *file_in(const lob_line *l, const char *word)
     return NULL;
 }
 
-static lob_status put_line(mover *m, lob_line *l)
+static lob_status move_line(mover *m, lob_line *l)
 {
     LOB_TRY(note_files(m, l));
     int moved = m->moves->count;
     for (int f = 0; f < l->file_count; f++)
         moved += l->files[f].is_output && lob_line_file_is_on_disk(&l->files[f]);
-    lob_text_print(&m->text, "lobule");
-    for (int w = 0; w < l->word_count; w++)
-        LOB_TRY(put_word(m, l->words[w], w > 0 ? file_in(l, l->words[w]) : NULL));
-    lob_text_add(&m->text, "\n", 1);
+    for (int w = 1; w < l->word_count; w++) {
+        const lob_line_file *const file = file_in(l, l->words[w]);
+        if (file) LOB_TRY((file->is_output ? move_output : follow_input)(m, &l->words[w], file));
+    }
     if (m->moves->count == moved) return LOB_OK;
     return lob_fail_file(&m->job->run->error, LOB_EINTERNAL, l->place,
                          "an output is named nowhere");
 }
 
-lob_status lob_outputs_move(char **text, lob_moves *moves, lob_recipe_job *job, const char *folder)
+lob_status lob_outputs_move(lob_moves *moves, lob_recipe_job *job, const char *folder)
 {
     mover m = {.job = job, .folder = folder, .moves = moves};
-    lob_status st = LOB_OK;
     *moves = (lob_moves){.count = 0};
-    *text = NULL;
-    for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = put_line(&m, &job->lines[i]);
-    if (st != LOB_OK) {
-        lob_text_free(&m.text);
-        return st;
-    }
-    *text = lob_text_take(&m.text);
-    return *text ? LOB_OK : no_memory(&m);
+    for (int i = 0; i < job->line_count; i++) LOB_TRY(move_line(&m, &job->lines[i]));
+    return LOB_OK;
 }
 
 void lob_moves_free(lob_moves *moves)
@@ -187,7 +172,9 @@ void lob_moves_free(lob_moves *moves)
         free(moves->files[i].from);
         free(moves->files[i].to);
     }
+    for (int i = 0; i < moves->word_count; i++) free(moves->words[i]);
     free(moves->files);
+    free(moves->words);
     *moves = (lob_moves){.count = 0};
 }
 

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/sha256.h"
 #include "tools/text/path.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -212,49 +213,43 @@ void lob_past_report_free(lob_past_report *report)
 
 /* ---- as a recipe ---- */
 
-lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, lob_error *error)
+static lob_status put_word(const reader *r, lob_recipe *to, const char *word)
 {
     for (const unsigned char *c = (const unsigned char *)word; *c; c++)
         if ((*c < ' ' && *c != '\t') || *c == 127)
-            return lob_fail_file(error, LOB_EDATA, name,
+            return lob_fail_file(r->error, LOB_EDATA, r->name,
                                  "'%s' holds a control character, which no line of a recipe can; "
                                  "give the file another name and run the command anew",
                                  word);
-    char *const quoted = lob_shell_word(word);
-    to->failed = to->failed || !quoted;
-    lob_text_add(to, " ", 1);
-    if (quoted) lob_text_add(to, quoted, strlen(quoted));
-    free(quoted);
+    if (!lob_grow(&to->words, to->word_count, sizeof *to->words)) return no_memory(r);
+    to->words[to->word_count++] = word;
+    to->lines[to->line_count - 1].count++;
     return LOB_OK;
 }
 
-static lob_status put_line(lob_text *to, const lob_past_line *line, const char *name,
-                           lob_error *error)
+static lob_status put_line(const reader *r, lob_recipe *to, const lob_past_line *line)
 {
     const cJSON *word;
-    lob_text_add(to, "lobule", 6); /* a command of this name would be taken for that word */
-    LOB_TRY(lob_past_put_word(to, line->command, name, error));
+    if (!lob_grow(&to->lines, to->line_count, sizeof *to->lines)) return no_memory(r);
+    to->lines[to->line_count] =
+        (lob_recipe_line){.number = to->line_count + 1, .first = to->word_count};
+    to->line_count++;
+    LOB_TRY(put_word(r, to, line->command));
     cJSON_ArrayForEach(word, line->arguments)
     {
-        if (strcmp(word->valuestring, "--bids") == 0) continue;
-        LOB_TRY(lob_past_put_word(to, word->valuestring, name, error));
+        if (strcmp(word->valuestring, "--bids") != 0) LOB_TRY(put_word(r, to, word->valuestring));
     }
-    lob_text_add(to, "\n", 1);
     return LOB_OK;
 }
 
-lob_status lob_past_report_lines(char **text, const lob_past_report *report, const char *name,
-                                 lob_error *error)
+lob_status lob_past_report_recipe(lob_recipe *out, const lob_past_report *report, const char *name,
+                                  lob_error *error)
 {
-    lob_text to = {NULL};
+    const reader r = {.name = name, .error = error};
     lob_status st = LOB_OK;
+    *out = (lob_recipe){.summary = ""};
     for (int i = 0; i < report->line_count && st == LOB_OK; i++)
-        st = put_line(&to, &report->lines[i], name, error);
-    *text = NULL;
-    if (st != LOB_OK) {
-        lob_text_free(&to);
-        return st;
-    }
-    *text = lob_text_take(&to);
-    return *text ? LOB_OK : lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
+        st = put_line(&r, out, &report->lines[i]);
+    if (st != LOB_OK) lob_recipe_free(out);
+    return st;
 }

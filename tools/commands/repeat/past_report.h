@@ -2,8 +2,7 @@
 #ifndef LOB_PAST_REPORT_H
 #define LOB_PAST_REPORT_H
 
-#include "tools/text/text.h"
-#include "volumes/status.h"
+#include "tools/recipe/recipe.h"
 
 #include <cjson/cJSON.h>
 
@@ -57,17 +56,15 @@ lob_status lob_past_report_read(lob_past_report *out, const char *path, lob_erro
 void lob_past_report_free(lob_past_report *report);
 
 /*
- * The commands as the text of a recipe, a line each.
+ * The commands as a recipe, a line each, whose words are those of the report.
  *
- * Returns LOB_OK, with a text for free(); LOB_EDATA (an argument that no line can hold) or
- * LOB_ENOMEM.
+ *   out  out  overwritten, so it must hold nothing; empty on failure; else free with
+ *             lob_recipe_free
+ *
+ * Returns LOB_OK, LOB_EDATA (an argument that holds a control character) or LOB_ENOMEM.
  */
-lob_status lob_past_report_lines(char **text, const lob_past_report *report, const char *name,
-                                 lob_error *error);
-
-/* Add a word of such a line, quoted where it has to be, after a blank. Returns LOB_OK or LOB_EDATA
- * (it holds a control character). */
-lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, lob_error *error);
+lob_status lob_past_report_recipe(lob_recipe *out, const lob_past_report *report, const char *name,
+                                  lob_error *error);
 
 /* Print to standard output: the program and its version; a sentence for each command with the
  * options that were given and those that decide; the references of the algorithms used. */

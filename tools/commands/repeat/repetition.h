@@ -15,23 +15,24 @@ typedef struct {
 typedef struct {
     lob_moved *files;
     int count;
+    char **words; /* of the job's lines, that have new names */
+    int word_count;
 } lob_moves;
 
 /*
- * The lines of a job as the text of a recipe in which every output file has its last name in
- * another folder, as has an input that a line before makes. Where two outputs would meet, the later
- * one goes to a folder of its own there: FOLDER/2/labels.nii.gz. Volumes in memory and standard
- * output stay as they are.
+ * Give every output file of a job's lines its last name in another folder, and an input that a line
+ * before makes likewise. Where two outputs would meet, the later one goes to a folder of its own
+ * there: FOLDER/2/labels.nii.gz. Volumes in memory and standard output stay as they are.
  *
- *   text    out  for free(); NULL on failure
- *   moves   out  overwritten, so it must hold nothing; to be freed whatever is returned
+ *   moves   out  overwritten, so it must hold nothing; to be freed whatever is returned, and not
+ *                before the job's last use
  *   job     in   made, neither checked nor run; its lines' commands are parsed
  *   folder  in   absolute
  *
  * Returns LOB_OK, LOB_EDATA (arguments that a command does not take, or a file that is both) or
  * LOB_ENOMEM, with the text in job->run->error.
  */
-lob_status lob_outputs_move(char **text, lob_moves *moves, lob_recipe_job *job, const char *folder);
+lob_status lob_outputs_move(lob_moves *moves, lob_recipe_job *job, const char *folder);
 
 void lob_moves_free(lob_moves *moves);
 
@@ -46,14 +47,12 @@ typedef struct {
     bool methods, dry_run, any_version;
 
     lob_past_report past;
-    char *name;  /* of the report's file */
-    char *lines; /* that were done then, */
-    char *moved; /* and as they are done now */
-    lob_recipe recipe;
-    lob_recipe_job job; /* of one of these */
-    char *folder;       /* for the outputs, from the root on */
-    bool was_made;      /* the folder is ours */
-    lob_moves moves;    /* outputs and their new names */
+    char *name;        /* of the report's file */
+    lob_recipe recipe; /* what was done then */
+    lob_recipe_job job;
+    char *folder;    /* for the outputs, from the root on */
+    bool was_made;   /* the folder is ours */
+    lob_moves moves; /* outputs and their new names */
 } lob_repetition;
 
 /* Do all inputs have the SHA-256 that the report says? */
