@@ -124,44 +124,43 @@ static lob_status check_file(lob_session *s, const lob_option *row)
                          "exists and is no report of lobule; use --force to replace it");
 }
 
-/* Are all files of an output there? */
-static lob_status is_there(bool *there, const lob_option *row)
+lob_status lob_existing_look(lob_existing *e, const char *path, bool is_of_volume)
 {
     char *files[2];
-    LOB_TRY(lob_path_files(files, path_of(row), is_volume(row), false));
-    *there = true;
+    bool there = true;
+    LOB_TRY(lob_path_files(files, path, is_of_volume, false));
     for (int k = 0; k < 2; k++)
-        if (files[k] && !lob_is_there(files[k])) *there = false;
+        if (files[k] && !lob_is_there(files[k])) there = false;
     lob_files_free(files);
+    const char **const first = there ? &e->found : &e->missing;
+    if (!*first) *first = path;
     return LOB_OK;
 }
 
-/*
- * For --skip-existing: are all outputs but the report there? Some without the others are an error,
- * because they cannot be of one run.
- */
+lob_status lob_existing_judge(const lob_existing *e, bool *skip, lob_error *error)
+{
+    *skip = e->found && !e->missing;
+    if (*skip) lob_fail_file(error, LOB_OK, e->found, "exists; nothing was done");
+    if (!e->found || !e->missing) return LOB_OK;
+    return lob_fail_file(
+        error, LOB_EEXIST, e->found,
+        "exists, but %s does not, so that nothing was skipped; use --force to make both again",
+        e->missing);
+}
+
+/* For --skip-existing: are all outputs but the report there? */
 static lob_status find_existing(lob_session *s, bool *skip)
 {
-    const char *found = NULL, *missing = NULL;
+    lob_existing e = {NULL};
     if (s->force)
         return lob_fail(&s->error, LOB_EARG,
                         "--skip-existing keeps outputs that exist and --force replaces them; give "
                         "one of the two");
-    for (const lob_option *row = NULL; (row = next(s, row));) {
-        bool there;
-        if (!makes_file(s, row) || row->target == &s->report_path) continue;
-        if (is_there(&there, row) != LOB_OK)
+    for (const lob_option *row = NULL; (row = next(s, row));)
+        if (makes_file(s, row) && row->target != &s->report_path &&
+            lob_existing_look(&e, path_of(row), is_volume(row)) != LOB_OK)
             return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-        if (there && !found) found = path_of(row);
-        if (!there && !missing) missing = path_of(row);
-    }
-    *skip = found && !missing;
-    if (*skip) lob_fail_file(&s->error, LOB_OK, found, "exists; nothing was done");
-    if (!found || !missing) return LOB_OK;
-    return lob_fail_file(
-        &s->error, LOB_EEXIST, found,
-        "exists, but %s does not, so that nothing was skipped; use --force to make both again",
-        missing);
+    return lob_existing_judge(&e, skip, &s->error);
 }
 
 lob_status lob_outputs_check(lob_session *s, bool *skip)

@@ -211,6 +211,18 @@ lob_make_fn lob_planes_finish;
  */
 lob_status lob_outputs_check(lob_session *s, bool *skip);
 
+/* For --skip-existing: the first output whose files are all there, and the first other one. */
+typedef struct {
+    const char *found, *missing;
+} lob_existing;
+
+/* Look for the files of an output. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_existing_look(lob_existing *e, const char *path, bool is_of_volume);
+
+/* Is there nothing to do, because all are there? Then the error's text says so. Some without the
+ * others are an error, because they cannot be of one run. Returns LOB_OK or LOB_EEXIST. */
+lob_status lob_existing_judge(const lob_existing *e, bool *skip, lob_error *error);
+
 /* Make room for one more output. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_session_reserve_output(lob_session *s);
 

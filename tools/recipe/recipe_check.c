@@ -157,28 +157,15 @@ lob_status lob_line_check(lob_recipe_job *job, lob_line *l)
 /* For --skip-existing: are all outputs that stay there? */
 static lob_status find_existing(lob_recipe_job *job, bool *skip)
 {
-    const char *found = NULL, *missing = NULL;
+    lob_existing e = {NULL};
     for (int i = 0; i < job->line_count; i++)
         for (int f = 0; f < job->lines[i].file_count; f++) {
             const lob_line_file *const file = &job->lines[i].files[f];
-            char *files[2] = {NULL, NULL};
             if (!file->is_output || lob_is_stored_name(file->path) || is_stdout(file)) continue;
-            if (lob_files_of(files, file->path, false) != LOB_OK)
+            if (lob_existing_look(&e, file->path, lob_content_is_volume(file->content)) != LOB_OK)
                 return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
-            bool there = true;
-            for (int k = 0; k < 2; k++)
-                if (files[k] && !lob_is_there(files[k])) there = false;
-            lob_files_free(files);
-            if (there && !found) found = file->path;
-            if (!there && !missing) missing = file->path;
         }
-    *skip = found && !missing;
-    if (*skip) lob_fail(&job->run->error, LOB_OK, "%s: exists; nothing was done", found);
-    if (!found || !missing) return LOB_OK;
-    return lob_fail(&job->run->error, LOB_EEXIST,
-                    "%s: exists, but %s does not, so that nothing was skipped; use --force to make "
-                    "both again",
-                    found, missing);
+    return lob_existing_judge(&e, skip, &job->run->error);
 }
 
 /* Give files that are read more than once rows in the store. */
