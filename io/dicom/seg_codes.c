@@ -289,10 +289,8 @@ lob_status lob_seg_names_read(lob_label_names *names, const char *folder, const 
     cJSON *const json = cJSON_ParseWithLength((const char *)in.bytes, in.size);
     lob_input_close(&in);
     const cJSON *group, *segment;
-    cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "segmentAttributes"))
-    {
-        cJSON_ArrayForEach(segment, group)
-        {
+    cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "segmentAttributes")) {
+        cJSON_ArrayForEach(segment, group) {
             if (st == LOB_OK) st = take_segment(names, segment);
         }
     }

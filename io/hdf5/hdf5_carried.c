@@ -60,8 +60,7 @@ void lob_hdf5_fields(const lob_header *header, lob_field_fn *field, void *user)
     }
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const cJSON *entry;
-        cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, lists[i]))
-        {
+        cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, lists[i])) {
             const char *name =
                 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "name"));
             const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");

@@ -30,8 +30,7 @@ static lob_status read_axes(lob_ngff *out, const cJSON *axes, const char *path, 
     int d = LOB_ZARR_DIMS - out->dims;
     const char *from = known;
     const cJSON *axis;
-    cJSON_ArrayForEach(axis, axes)
-    {
+    cJSON_ArrayForEach(axis, axes) {
         const char *name =
             cJSON_IsObject(axis) ? lob_json_text(axis, "name") : cJSON_GetStringValue(axis);
         const char *const at = name && name[0] && !name[1] ? strchr(from, name[0]) : NULL;
@@ -59,8 +58,7 @@ static bool apply(const cJSON *transform, double scale[LOB_ZARR_DIMS], double sh
     if (cJSON_GetArraySize(list) != dims) return false;
     int d = LOB_ZARR_DIMS - dims;
     const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach(item, list) {
         const double number = item->valuedouble;
         if (!cJSON_IsNumber(item) || !isfinite(number) || (scales && number == 0)) return false;
         if (scales) scale[d] *= number;
@@ -82,8 +80,7 @@ static lob_status read_transforms(double scale[LOB_ZARR_DIMS], double shift[LOB_
     }
     for (int i = 0; i < 2; i++)
         cJSON_ArrayForEach(transform,
-                           cJSON_GetObjectItemCaseSensitive(of[i], "coordinateTransformations"))
-        {
+                           cJSON_GetObjectItemCaseSensitive(of[i], "coordinateTransformations")) {
             if (!apply(transform, scale, shift, dims))
                 return damaged(path, "a coordinate transformation that is no scale or translation",
                                error);
@@ -102,8 +99,7 @@ lob_status lob_ngff_read(lob_ngff *out, const cJSON *ome, const char *dataset, c
         out->dims = LOB_ZARR_DIMS, memcpy(out->axes, "tczyx", LOB_ZARR_DIMS);
     else
         LOB_TRY(read_axes(out, axes, path, error));
-    cJSON_ArrayForEach(level, levels)
-    {
+    cJSON_ArrayForEach(level, levels) {
         const char *const name = lob_json_text(level, "path");
         if (!name || name[0] == '/' || strstr(name, ".."))
             return damaged(path, "a level's path", error);
@@ -151,15 +147,13 @@ lob_status lob_ngff_names(lob_label_names *out, const cJSON *ome)
 {
     const cJSON *const about = cJSON_GetObjectItemCaseSensitive(ome, "image-label"), *row;
     int32_t rows = 0;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(about, "properties"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(about, "properties")) {
         const char *const name = lob_json_text(row, "name");
         if (!name || label_of(row) < 1 || rows++ >= LOB_LABEL_NAMES_MAX) continue;
         LOB_TRY(lob_label_names_add(out, label_of(row), name, NULL, NULL));
     }
     LOB_TRY(lob_label_names_settle(out));
-    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(about, "colors"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(about, "colors")) {
         const cJSON *const rgba = cJSON_GetObjectItemCaseSensitive(row, "rgba");
         const lob_label_name *const named = lob_label_names_find(out, label_of(row));
         if (named && cJSON_GetArraySize(rgba) >= 3)

@@ -150,8 +150,7 @@ static lob_status read_sizes(int64_t out[LOB_ZARR_DIMS], const cJSON *list, cons
     int d = 0;
     for (; d < first; d++) out[d] = 1;
     if (!cJSON_IsArray(list) || n != p->array->dims) return damaged(p, what);
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach(item, list) {
         const double number = item->valuedouble;
         if (!cJSON_IsNumber(item) || !(number >= 1 && number <= 0x1p53) || number != floor(number))
             return damaged(p, what);
@@ -276,8 +275,8 @@ static bool keeps_order(const cJSON *codec)
     const cJSON *const order = cJSON_GetObjectItemCaseSensitive(configuration(codec), "order");
     int axis = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, order) if (!cJSON_IsNumber(item) ||
-                                        item->valuedouble != axis++) return false;
+    cJSON_ArrayForEach(item, order)
+        if (!cJSON_IsNumber(item) || item->valuedouble != axis++) return false;
     return cJSON_IsArray(order);
 }
 
@@ -293,8 +292,7 @@ static lob_status read_codecs(const cJSON *list, const parsing *p);
 static lob_status read_index_codecs(const cJSON *list, const parsing *p)
 {
     const cJSON *codec;
-    cJSON_ArrayForEach(codec, list)
-    {
+    cJSON_ArrayForEach(codec, list) {
         const char *const name = lob_json_text(codec, "name");
         if (name && strcmp(name, "crc32c") == 0)
             p->array->index_summed = true;
@@ -323,8 +321,7 @@ static lob_status read_codecs(const cJSON *list, const parsing *p)
 {
     const cJSON *codec;
     if (!cJSON_IsArray(list)) return damaged(p, "it has no codecs");
-    cJSON_ArrayForEach(codec, list)
-    {
+    cJSON_ArrayForEach(codec, list) {
         const char *const name = lob_json_text(codec, "name");
         if (name && strcmp(name, "transpose") == 0 && keeps_order(codec)) continue;
         if (name && strcmp(name, "bytes") == 0)
@@ -342,8 +339,7 @@ static void read_names(const cJSON *list, lob_zarr_array *a)
     int d = LOB_ZARR_DIMS - a->dims;
     if (cJSON_GetArraySize(list) != a->dims) return;
     const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach(item, list) {
         const char *const name = cJSON_GetStringValue(item);
         a->names[d++] = name && name[0] && !name[1] ? name[0] : 0;
     }

@@ -40,8 +40,8 @@ char *lob_zarr_labels_folder(const lob_location *where)
 static bool lists(const cJSON *list, const char *name)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) &&
-                                       strcmp(item->valuestring, name) == 0) return true;
+    cJSON_ArrayForEach(item, list)
+        if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) return true;
     return false;
 }
 

@@ -174,8 +174,9 @@ static void add_values(cJSON *json, const page *p, const cJSON *values)
             cJSON_AddItemToArray(p->columns, cJSON_CreateString(value->string));
     cJSON *const cells = values ? cJSON_CreateArray() : cJSON_CreateNull();
     if (values)
-        cJSON_ArrayForEach(value, p->columns) cJSON_AddItemToArray(
-            cells, cJSON_CreateString(lob_json_string(values, value->valuestring)));
+        cJSON_ArrayForEach(value, p->columns)
+            cJSON_AddItemToArray(cells,
+                                 cJSON_CreateString(lob_json_string(values, value->valuestring)));
     cJSON_AddItemToObject(json, "values", cells);
 }
 
@@ -197,8 +198,7 @@ static double doubtful_voxels(const lob_past_report *report, const cJSON *result
     static const char *const names[] = {"uncertain_voxels", "tie_voxels", NULL};
     const cJSON *line;
     double voxels = lob_json_result(report->json, names);
-    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(results, "lines"))
-    {
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(results, "lines")) {
         const double here = lob_json_result(line, names);
         if (here >= 0) voxels = here;
     }

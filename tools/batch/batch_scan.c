@@ -238,8 +238,7 @@ static void add_unnamed(lob_batch_row *row, const cJSON *report, int line)
 {
     const int64_t began_ns = ((int64_t)time(NULL) - 1 - (int64_t)row->total_s) * 1000000000;
     const cJSON *one;
-    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(report, "inputs"))
-    {
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(report, "inputs")) {
         const cJSON *const path = cJSON_GetObjectItemCaseSensitive(one, "path");
         if (!cJSON_IsString(path)) continue;
         const lob_line_file read = {
@@ -261,8 +260,7 @@ static void add_unnamed(lob_batch_row *row, const cJSON *report, int line)
 static void take_sums(lob_batch_files *files, const cJSON *list)
 {
     const cJSON *one;
-    cJSON_ArrayForEach(one, list)
-    {
+    cJSON_ArrayForEach(one, list) {
         const cJSON *const of[] = {one, cJSON_GetObjectItemCaseSensitive(one, "second_file")};
         for (int i = 0; i < 2 * files->count; i++) {
             lob_batch_file *const file = &files->file[i / 2];
@@ -287,8 +285,7 @@ static int line_of(const lob_recipe_job *job, const cJSON *report)
 static int64_t voxels_in(const cJSON *line)
 {
     const cJSON *input, *side;
-    cJSON_ArrayForEach(input, cJSON_GetObjectItemCaseSensitive(line, "inputs"))
-    {
+    cJSON_ArrayForEach(input, cJSON_GetObjectItemCaseSensitive(line, "inputs")) {
         const cJSON *const dims = cJSON_GetObjectItemCaseSensitive(input, "dims");
         double voxels = 1;
         cJSON_ArrayForEach(side, dims) voxels *= side->valuedouble;
@@ -316,8 +313,7 @@ static void fill_row(scan *a)
         if (k == LOB_STAGE_OTHER) k = LOB_STAGE_COMPUTE; /* smooth, level and the like */
         row->stage_s[k] += s->stage[i].seconds;
     }
-    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(s->results, "lines"))
-    {
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(s->results, "lines")) {
         if (row->voxels < 0) row->voxels = voxels_in(line);
         if (lob_json_result(line, labels) >= 0)
             row->labels = (int64_t)lob_json_result(line, labels);

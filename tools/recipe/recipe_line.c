@@ -108,10 +108,8 @@ static bool has_path(const cJSON *files, const char *path)
 {
     const cJSON *file;
     cJSON_ArrayForEach(file, files)
-    {
         if (strcmp(cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring, path) == 0)
             return true;
-    }
     return false;
 }
 
@@ -119,8 +117,7 @@ static bool has_path(const cJSON *files, const char *path)
 static void add_files(cJSON *to, const cJSON *from, const cJSON *not_in)
 {
     const cJSON *file;
-    cJSON_ArrayForEach(file, from)
-    {
+    cJSON_ArrayForEach(file, from) {
         const char *const path = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;
         if (lob_is_stored_name(path) || has_path(to, path) || has_path(not_in, path)) continue;
         cJSON_AddItemToArray(to, cJSON_Duplicate(file, true));
@@ -154,9 +151,7 @@ static void hand_over(lob_session *run, lob_session *s, const char *place)
     add_files(run->outputs, s->outputs, NULL);
     hand_over_outputs(run, s);
     cJSON_ArrayForEach(note, s->notes)
-    {
         lob_session_note(run, "%s: %s: %s", place, s->command->name, note->valuestring);
-    }
 }
 
 static void end(lob_session *s, lob_status status, const cJSON *report)

@@ -108,8 +108,7 @@ static char *text_of(lob_session *s)
     lob_text_print(&text, "lobule " LOB_VERSION "\n");
     if (run) print_command(&text, run);
     print_command(&text, s);
-    cJSON_ArrayForEach(file, inputs)
-    {
+    cJSON_ArrayForEach(file, inputs) {
         print_entry(&text, file);
         print_entry(&text, cJSON_GetObjectItemCaseSensitive(file, "second_file"));
     }

@@ -41,9 +41,7 @@ static bool is_in(const cJSON *array, const cJSON *item)
 {
     const cJSON *one;
     cJSON_ArrayForEach(one, array)
-    {
         if (one == item) return true;
-    }
     return false;
 }
 
@@ -95,10 +93,7 @@ static void take_sums(lob_session *s, const cJSON *input, lob_sum_fn *take, void
 void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user)
 {
     const cJSON *input;
-    cJSON_ArrayForEach(input, s->inputs)
-    {
-        take_sums(s, input, take, user);
-    }
+    cJSON_ArrayForEach(input, s->inputs) take_sums(s, input, take, user);
     take_sums(s, NULL, take, user);
 }
 

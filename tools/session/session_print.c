@@ -103,8 +103,7 @@ void lob_session_put_failure(lob_session *s, lob_status st)
 static void print_notes(lob_session *s, const cJSON *notes)
 {
     const cJSON *note;
-    cJSON_ArrayForEach(note, notes)
-    {
+    cJSON_ArrayForEach(note, notes) {
         lob_error line;
         lob_fail(&line, LOB_OK, "note: %s", note->valuestring);
         lob_session_print_line(s, line.text);
@@ -116,9 +115,7 @@ void lob_session_print_notes(lob_session *s)
     const cJSON *input;
     if (s->quiet) return;
     cJSON_ArrayForEach(input, s->inputs)
-    {
         print_notes(s, cJSON_GetObjectItemCaseSensitive(input, "warnings"));
-    }
     print_notes(s, s->notes);
 }
 

@@ -94,8 +94,7 @@ static lob_status parse_json(reader *r, const char *text, size_t size)
         st = bad(r, "is not JSON");
     else if (!cJSON_IsArray(markups))
         st = bad(r, "holds no markups, as 3D Slicer writes them");
-    cJSON_ArrayForEach(one, markups)
-    {
+    cJSON_ArrayForEach(one, markups) {
         const char *system = text_of(one, "coordinateSystem");
         const bool named = cJSON_GetObjectItemCaseSensitive(one, "coordinateSystem");
         const bool lps = !named || (system && strcmp(system, "LPS") == 0);
@@ -105,9 +104,7 @@ static lob_status parse_json(reader *r, const char *text, size_t size)
         if (st == LOB_OK && unit && strcmp(unit, "mm") != 0)
             st = bad(r, "its coordinates are not in mm");
         cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(one, "controlPoints"))
-        {
             if (st == LOB_OK) st = add_control_point(r, item, lps);
-        }
     }
     cJSON_Delete(file);
     return st;

@@ -31,8 +31,7 @@ static void print_key(const char *key, int indent, int width)
 static void print_row(const cJSON *object)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, object)
-    {
+    cJSON_ArrayForEach(item, object) {
         if (item != object->child) fputs("  ", stdout);
         if (cJSON_IsString(item)) lob_print_safely(item->valuestring);
         if (cJSON_IsNumber(item)) printf("%.10g", item->valuedouble);
@@ -48,8 +47,7 @@ static void print_text(const cJSON *value, int indent)
     if (cJSON_IsNumber(value)) printf("%.10g", value->valuedouble + 0.0); /* no -0 */
     if (cJSON_IsNull(value)) fputs("nan", stdout);
     if (cJSON_IsObject(value)) {
-        cJSON_ArrayForEach(item, value)
-        {
+        cJSON_ArrayForEach(item, value) {
             if ((cJSON_IsObject(item) || cJSON_IsArray(item)) && !item->child) continue;
             const bool blank =
                 cJSON_IsObject(item) || (cJSON_IsString(item) && !*item->valuestring);
@@ -60,8 +58,7 @@ static void print_text(const cJSON *value, int indent)
         }
     }
     if (cJSON_IsArray(value)) {
-        cJSON_ArrayForEach(item, value)
-        {
+        cJSON_ArrayForEach(item, value) {
             const bool lines = !cJSON_IsNumber(item);
             if (item != value->child) printf(lines ? "\n%*s" : " %.*s", lines ? indent : 0, "");
             if (cJSON_IsObject(item))

@@ -38,8 +38,7 @@ static bool takes_value(const cJSON *option)
 static bool is_given(const lob_past_line *line, const char *key)
 {
     const cJSON *argument;
-    cJSON_ArrayForEach(argument, line->arguments)
-    {
+    cJSON_ArrayForEach(argument, line->arguments) {
         char name[64];
         bool is_long;
         option_of(name, sizeof name, argument->valuestring, &is_long);
@@ -103,8 +102,7 @@ static void tell_options(const teller *t, const lob_past_line *line,
 {
     const cJSON *argument;
     int told = 0;
-    cJSON_ArrayForEach(argument, line->arguments)
-    {
+    cJSON_ArrayForEach(argument, line->arguments) {
         char key[64];
         bool is_long;
         const char *value = option_of(key, sizeof key, argument->valuestring, &is_long);

@@ -85,8 +85,7 @@ static lob_status take_files(const reader *r, lob_past_file **files, int *count,
     if (!cJSON_IsArray(array)) return refuse(r, field, "is missing, or is no list");
     *files = calloc((size_t)cJSON_GetArraySize(array) + 1, sizeof **files);
     if (!*files) return no_memory(r);
-    cJSON_ArrayForEach(file, array)
-    {
+    cJSON_ArrayForEach(file, array) {
         const cJSON *const second = cJSON_GetObjectItemCaseSensitive(file, "second_file");
         lob_past_file *const f = &(*files)[*count];
         f->role = text_of(file, "role");
@@ -112,9 +111,7 @@ static lob_status take_line(const reader *r, const cJSON *report)
     if (!cJSON_IsObject(line->options)) return refuse(r, "options", "is missing, or is no object");
     if (!cJSON_IsArray(line->arguments)) return refuse(r, "arguments", "is missing, or is no list");
     cJSON_ArrayForEach(word, line->arguments)
-    {
         if (!cJSON_IsString(word)) return refuse(r, "arguments", "holds what is no text");
-    }
     r->out->line_count++;
     return LOB_OK;
 }
@@ -131,10 +128,7 @@ static lob_status take_lines(const reader *r)
     out->lines = calloc(is_recipe ? (size_t)cJSON_GetArraySize(lines) + 1 : 1, sizeof *out->lines);
     if (!out->lines) return no_memory(r);
     if (!is_recipe) return take_line(r, out->json);
-    cJSON_ArrayForEach(report, lines)
-    {
-        LOB_TRY(take_line(r, report));
-    }
+    cJSON_ArrayForEach(report, lines) LOB_TRY(take_line(r, report));
     return out->line_count > 0 ? LOB_OK : refuse(r, "results.lines", "is empty");
 }
 
@@ -236,9 +230,7 @@ static lob_status put_line(const reader *r, lob_recipe *to, const lob_past_line 
     to->line_count++;
     LOB_TRY(put_word(r, to, line->command));
     cJSON_ArrayForEach(word, line->arguments)
-    {
         if (strcmp(word->valuestring, "--bids") != 0) LOB_TRY(put_word(r, to, word->valuestring));
-    }
     return LOB_OK;
 }
 
