@@ -181,9 +181,6 @@ const lob_command lob_command_appearance = {
     .examples = "lobule appearance scan.nii.gz strokes.nii.gz -o shares.nii.gz\n"
                 "lobule appearance scan.nii.gz strokes.nii.gz --outline first.nii.gz "
                 "--background 2 -o shares.nii.gz",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .work = appearance,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, NULL, appearance, release),
     .voxel_ns = 140,
 };

@@ -171,9 +171,5 @@ const lob_command lob_command_crop = {
     .examples = "lobule crop scan.nii.gz --around seeds.nii.gz --margin 10mm --share 0.2 -o "
                 "box.nii.gz\n"
                 "lobule crop scan.nii.gz --first 40,50,0 --size 128,128,30 -o part.nii.gz",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = crop,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, crop, release),
 };

@@ -273,11 +273,7 @@ const lob_command lob_command_distance = {
                 "lobule distance organs.nii.gz -o mm.nii.gz --feature nearest.nii.gz --max 20mm\n"
                 "lobule distance organs.nii.gz -o signed.nii.gz --label 3 --signed",
     .result = "farthest",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = distance,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, distance, release),
     .voxel_ns = 30,
     .shares = true,
     .only_prints = "plan",

@@ -227,9 +227,7 @@ const lob_command lob_command_doctor = {
     .examples = "lobule doctor\nlobule doctor --device cuda --json",
     .result = "cases",
     .result_text = "self-tests passed",
-    .settings_bytes = sizeof(settings),
-    .options = options,
-    .work = visit,
+    LOB_COMMAND_PARTS(settings, options, NULL, visit, NULL),
     .runs_others = true,
     .shares = true,
 };

@@ -173,8 +173,5 @@ const lob_command lob_command_info = {
         "series is converted by dcm2niix, which takes its time. A line under warnings says so when "
         "the file is shorter than its header asks for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
-    .settings_bytes = sizeof(settings),
-    .options = options,
-    .work = print_info,
-    .release = release,
+    LOB_COMMAND_PARTS(settings, options, NULL, print_info, release),
 };

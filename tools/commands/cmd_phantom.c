@@ -223,9 +223,5 @@ const lob_command lob_command_phantom = {
         "lobule phantom abdomen -o scan.nii.gz --truth truth.nii.gz --strokes strokes.nii.gz\n"
         "lobule phantom abdomen -o big.nii.gz --size 512,512,300 --spacing 0.75,0.75,1\n"
         "lobule phantom cells -o cells.png --size 512,512,1 --cells 200",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = phantom,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, phantom, release),
 };

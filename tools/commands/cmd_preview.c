@@ -278,9 +278,5 @@ const lob_command lob_command_preview = {
                 "lobule preview scan.nii.gz labels.nii.gz -o slices.png --montage 12 --hide 1\n"
                 "lobule preview scan.nii.gz labels.nii.gz --html look.html\n"
                 "lobule preview scan.nii.gz -o ct.png --plane coronal --window -160,240",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = preview,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, preview, release),
 };

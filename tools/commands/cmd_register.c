@@ -148,10 +148,6 @@ const lob_command lob_command_register = {
                 "lobule warp atlas_labels.nii.gz field.nii.gz --like target.nii.gz --labels "
                 "-o labels.nii.gz",
     .registers = true,
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = registers,
+    LOB_COMMAND_PARTS(work, options, check, registers, release),
     .voxel_ns = 5000,
-    .release = release,
 };

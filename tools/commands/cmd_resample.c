@@ -193,10 +193,6 @@ const lob_command lob_command_resample = {
     .examples = "lobule resample labels.nii.gz --like scan.nii.gz --labels -o on_scan.nii.gz\n"
                 "lobule resample scan.nii.gz --spacing 1,1,1 -o even.nii.gz\n"
                 "lobule resample scan.nii.gz --orientation RAS -o ras.nii.gz",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = resample,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, resample, release),
     .voxel_ns = 50,
 };

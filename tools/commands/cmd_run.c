@@ -165,9 +165,6 @@ const lob_command lob_command_run = {
         "lobule run liver.recipe image=scan.nii.gz seeds=seeds.nii.gz out=labels.nii.gz\n"
         "lobule run liver.recipe image=scan.nii.gz seeds=seeds.nii.gz out=labels.nii.gz --dry-run",
     .compares = true,
-    .settings_bytes = sizeof(settings),
-    .options = options,
-    .work = run,
-    .release = release,
+    LOB_COMMAND_PARTS(settings, options, NULL, run, release),
     .runs_others = true,
 };

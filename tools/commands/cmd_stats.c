@@ -237,38 +237,30 @@ const lob_command lob_command_stats = {
     .summary = "measure the regions of labels, with the intensities of an image",
     .description =
         "Prints or writes a table with one row for each label, 0 left out: label; name, where "
-        "labels have names; of a time series, frame; voxels; volume_mm3 and volume_ml; the "
-        "bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; the centroid in "
-        "voxels (centroid_x, _y, _z) and in mm of the image's world (centroid_x_mm, ..., RAS+), "
-        "with micrometres volume_um3, volume_mm3 and centroid_x_um, ...; min, mean, max and "
-        "standard deviation (sd, divided by the number of voxels) of the image over the label's "
-        "finite voxels; of real values, mean and sd are good to a 2^32nd of the image's range. As "
-        "TSV the first row holds these names and n/a stands for what is missing, as CSV nothing "
-        "does; as JSON it is an array of objects, and null. TSV and CSV have up to 7 significant "
-        "digits, JSON has all.\n"
+        "labels have names; of a time series, frame; voxels; " LOB_REGION_TOLD
+        "min, mean, max and standard deviation (sd, divided by the number of voxels) of the image "
+        "over the label's finite voxels; " LOB_TABLE_TOLD
         "--columns chooses others, in its order: words for columns, or basic (those above), shape "
         "(all that come of the labels alone) and all. diameter: equivalent_diameter_mm, of the "
-        "ball of the same volume; extent: voxels over those of the bounding box; axes, directions: "
+        "ball "
+        "of the same volume; extent: voxels over those of the bounding box; axes, directions: "
         "lengths of the ellipsoid of the same second moments and its axes in the world, RAS+; "
         "elongation, flatness: first over second axis, second over third; surface: surface_mm2 by "
         "Crofton's formula; sphericity: the ball's surface over it; euler: euler_number of voxels "
         "joined at corners; feret: feret_diameter_mm, the largest distance between two faces; "
-        "hull, solidity: hull_volume_mm3 of the voxels as boxes, and volume over it; slices: "
-        "slices across z that hold the region, their mean and largest area, and the largest one's "
-        "z; neighbours: labels that share a face; percentiles: p5, p25, median, p75, p95. In a "
-        "volume with a side of one voxel areas take the place of volumes: perimeter_mm, "
-        "circularity, hull_area_mm2. All of these are counted on the CPU.\n"
+        "hull, "
+        "solidity: hull_volume_mm3 of the voxels as boxes, and volume over it; slices: slices "
+        "across z that hold the region, their mean and largest area, and the largest one's z; "
+        "neighbours: labels that share a face; percentiles: p5, p25, median, p75, p95. In a volume "
+        "with a side of one voxel areas take the place of volumes: perimeter_mm, circularity, "
+        "hull_area_mm2. All of these are counted on the CPU.\n"
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
                 "lobule stats scan.nii.gz labels.nii.gz --table regions.json\n"
                 "lobule stats scan.nii.gz labels.nii.gz --columns volume,sphericity,median",
     .result = "labels",
     .result_text = "labels measured",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = stats,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, stats, release),
     .voxel_ns = 30,
     .shares = true,
     .only_prints = "plan",

@@ -122,9 +122,5 @@ const lob_command lob_command_warp = {
         "-o labels.nii.gz\n"
         "lobule warp target.nii.gz field.nii.gz --inverse --like atlas.nii.gz -o back.nii.gz",
     .registers = true,
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = warp,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, warp, release),
 };

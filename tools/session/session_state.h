@@ -89,6 +89,11 @@ typedef struct lob_command {
     lob_host *host; /* in a copy of the row */
 } lob_command;
 
+/* In a command's row: the type of its settings, and what shares them. */
+#define LOB_COMMAND_PARTS(settings, options_, check_, work_, release_)                       \
+    .settings_bytes = sizeof(settings), .options = options_, .check = check_, .work = work_, \
+    .release = release_
+
 /* Who calls commands: see tools/commands/commands.h. Who called a recipe calls its lines. */
 typedef struct {
     const lob_command *(*find)(const char *name);

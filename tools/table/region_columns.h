@@ -44,6 +44,18 @@ enum { LOB_REGION_MAX_COLUMNS = 128 };
              "columns of the table, as volume,surface,sphericity; basic, shape and all stand " \
              "for several; `lobule stats --help` lists them; left out: basic")
 
+/* For the descriptions of such commands. */
+#define LOB_REGION_TOLD                                                                      \
+    "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, " \
+    "both ends inside; the centroid in voxels (centroid_x, _y, _z) and in mm of the "        \
+    "image's world (centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and " \
+    "centroid_x_um, ...; "
+#define LOB_TABLE_TOLD                                                                      \
+    "of real values, mean and sd are good to a 2^32nd of the image's range. As TSV the "    \
+    "first row holds these names and n/a stands for what is missing, as CSV nothing does; " \
+    "as JSON it is an array of objects, and null. TSV and CSV have up to 7 significant "    \
+    "digits, JSON has all.\n"
+
 /* Is every word of the list known? NULL is fine. Returns LOB_OK or LOB_EARG, with all words. */
 lob_status lob_region_columns_check(lob_session *s, const char *list);
 

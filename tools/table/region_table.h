@@ -1,26 +1,8 @@
 /*
- * The table of regions as a file: one row a label, in the manner of tools/table/table_file.h. The
- * columns:
- *
- *   scan                                  the name that the user gives, where one is given
- *   label                                 the region's number in the label volume
- *   name                                  what it is called, where the labels have names
- *   frame                                 time frame of the image, from 0, where all are measured
- *   value                                 image value that the region's voxels share, where asked
- *                                         for; value_0, value_1, ... with several channels
- *   voxels                                number of voxels
- *   volume_mm3, volume_ml                 mm3, ml
- *   bbox_x_min, bbox_y_min, bbox_z_min    bounding box in voxels from 0, both ends inside
- *   bbox_x_max, bbox_y_max, bbox_z_max
- *   centroid_x, centroid_y, centroid_z    voxels from 0
- *   centroid_x_mm, ..._y_mm, ..._z_mm     mm in the image's world, RAS+ as NIfTI has it
- *                                         where micrometres are shown (lob_shows_micrometres):
- *                                         volume_um3, volume_mm3 and centroid_x_um, ... instead
- *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
- *                                         by their number. Of real values, mean and sd are good to
- *                                         a 2^32nd of the image's range
- *
- * These are the basic columns; --columns chooses among all of region_columns.c.
+ * The table of regions as a file: one row a label, in the manner of tools/table/table_file.h. Its
+ * keys: scan, where the user gives a name; label; name, where labels have some; frame, where all of
+ * a time series are measured; value, or value_0, value_1, ..., where what the region's voxels share
+ * is asked for. Then the columns of region_columns.c, of which `lobule stats --help` tells.
  */
 #ifndef LOB_REGION_TABLE_H
 #define LOB_REGION_TABLE_H

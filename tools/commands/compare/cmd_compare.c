@@ -251,9 +251,5 @@ const lob_command lob_command_compare = {
                 "lobule compare --instances true_cells.nii.gz cells.nii.gz --table pairs.tsv\n"
                 "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
     .compares = true,
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = compare,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, compare, release),
 };

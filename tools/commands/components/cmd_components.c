@@ -199,25 +199,20 @@ const lob_command lob_command_components = {
     .description =
         "Foreground is what is not 0, or what --above or --range say; of several channels one that "
         "is not 0 is enough, and a range must hold in all. Neighbours in the foreground are "
-        "joined, with --equal or --tolerance only when their values agree; what is joined is a "
-        "component. Components count from 1 in the order in which a raster scan, x fastest, first "
-        "meets them. NaN and infinite voxels are background. What is compared with --above, "
-        "--range and --tolerance is slope * stored + inter in doubles, as nibabel gives it, but "
-        "float32s that are not scaled as they are, with these options rounded to float32, as numpy "
-        "does.\n"
+        "joined, "
+        "with --equal or --tolerance only when their values agree; what is joined is a component. "
+        "Components count from 1 in the order in which a raster scan, x fastest, first meets them. "
+        "NaN and infinite voxels are background. What is compared with --above, --range and "
+        "--tolerance is slope * stored + inter in doubles, as nibabel gives it, but float32s that "
+        "are not scaled as they are, with these options rounded to float32, as numpy does.\n"
         "Sizes are looked at once everything is joined: --min-size and --max-size first, then "
         "--largest; what is left is numbered without gaps, and then holes are filled, whatever is "
         "in them: components just taken out, what is NaN, or where --mask is 0.\n"
         "The table has one row for each component: label, which with --label-of input several rows "
-        "may share; value (with --equal; of several channels value_0, value_1, ...); voxels; "
-        "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
-        "both ends inside; the centroid in voxels (centroid_x, _y, _z) and in mm of the image's "
-        "world (centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and "
-        "centroid_x_um, ...; with --image, min, mean, max and standard deviation (sd, divided by "
-        "the number of voxels) of its intensities; of real values, mean and sd are good to a "
-        "2^32nd of the image's range. As TSV the first row holds these names and n/a stands for "
-        "what is missing, as CSV nothing does; as JSON it is an array of objects, and null. TSV "
-        "and CSV have up to 7 significant digits, JSON has all.\n"
+        "may share; value (with --equal; of several channels value_0, value_1, ...); "
+        "voxels; " LOB_REGION_TOLD
+        "with --image, min, mean, max and standard deviation (sd, divided by the number of voxels) "
+        "of its intensities; " LOB_TABLE_TOLD
         "The label volume keeps the image's header. Labels and table are the same bytes on every "
         "machine, device and number of threads.",
     .examples = "lobule components mask.nii.gz -o pieces.nii.gz\n"
@@ -225,11 +220,7 @@ const lob_command lob_command_components = {
                 "--table bright.tsv --image scan.nii.gz\n"
                 "lobule components labels.nii.gz -o largest.nii.gz --equal --largest 1",
     .result = "components",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = components,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, components, release),
     .voxel_ns = 50,
     .shares = true,
     .spreads = true,

@@ -263,10 +263,6 @@ const lob_command lob_command_repeat = {
                 "lobule repeat study --scan sub-03\n"
                 "lobule repeat report.json --methods",
     .compares = true,
-    .settings_bytes = sizeof(repetition),
-    .options = options,
-    .check = check,
-    .work = work,
-    .release = release,
+    LOB_COMMAND_PARTS(repetition, options, check, work, release),
     .runs_others = true,
 };

@@ -270,9 +270,5 @@ const lob_command lob_command_segment = {
     .voxel_ns = 900,
     .alone = "of a volume it reads the box around the strokes alone",
     .only_prints = "print-recipe",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = segment,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, segment, release),
 };

@@ -234,11 +234,7 @@ const lob_command lob_command_supervoxels = {
         "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 12vox --mask body.nii.gz "
         "--graph touching.tsv",
     .result = "supervoxels",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = supervoxels,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, supervoxels, release),
     .voxel_ns = 400,
     .shares = true,
     .spreads = true,
