@@ -255,7 +255,7 @@ def test_printed_lines_give_the_same_bytes(copy, options):
 
 def test_printing_does_nothing_else(copy):
     before = contents(copy)
-    done = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--print-recipe", cwd=copy)
+    done = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--print_recipe", cwd=copy)
     assert contents(copy) == before  # not even an output that exists is in its way
     assert done.stdout.startswith("lobule convert strokes.nii.gz @strokes --labels\n") and done.stderr == ""
 

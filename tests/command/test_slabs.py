@@ -63,6 +63,7 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
     for line in ("filter image.nii -o image.nii --gaussian 1vox", "threshold image.nii -o out.nii", "convert image.nii out.nii", "stats image.nii image.nii", "components image.nii -o out.nii --equal", "growcut image.nii seeds.nii -o out.nii"):
         rows = [row.split() for row in good(*line.split(), "--plan", "4", cwd=tmp_path).stdout.splitlines()]
         plans[line.split()[0]] = {name: float(value) for name, value in rows}
+    assert good("filter", "image.nii", "-o", "seeds.nii", "--gaussian", "1vox", "--plan=4", cwd=tmp_path).stdout  # it may exist
     assert sorted(path.name for path in tmp_path.iterdir()) == ["image.nii", "seeds.nii"]
     plane, smooth = 10 * 20 * 4, plans["filter"]
     assert (smooth["tasks"], smooth["planes"], smooth["planes_of_a_task"], smooth["planes_read"]) == (4, 30, 8, 8 + 2 * 4)

@@ -250,7 +250,10 @@ bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *cons
         if (!is_option(&p, i)) continue;
         if (strcmp(a, "--") == 0) break;
         if (a[1] == '-') {
-            if (strcmp(a + 2, name) == 0) return true;
+            const size_t length = strcspn(a + 2, "=");
+            const lob_option *const row = find(&p, a + 2, length, '\0');
+            const bool sound = row && (!a[2 + length] || lob_option_has_value(row));
+            if (strcmp(sound ? row->name : a + 2, name) == 0) return true;
             continue;
         }
         for (a++; *a; a++) {
