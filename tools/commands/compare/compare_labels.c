@@ -97,14 +97,6 @@ static const char *name_of(const comparison *c, int32_t label)
 
 enum { LONGEST_NAME = 24 }; /* characters of a name that the table has room for */
 
-/* The first characters of a name, in a column of so many. */
-static void print_name(const char *name, int width)
-{
-    int characters;
-    const int bytes = lob_first_characters(name, width, &characters);
-    printf("  %.*s%*s", bytes, name, width - characters, "");
-}
-
 /* Characters that the column of names has; 0: there is none. */
 static int name_width(const comparison *c)
 {
@@ -120,64 +112,53 @@ static int name_width(const comparison *c)
 /* Where a terminal is too narrow for all columns, it shows the first of these. */
 static const int for_people[] = {5, 7, 8, 2, 3, 4, 6, 0, 1};
 
-static void add_cells(lob_text *table, const comparison *c, const lob_overlap *row)
-{
-    for (size_t k = 0; k < LOB_COUNT(for_people); k++) {
-        const column *const at = &columns[for_people[k]];
-        lob_compare_add_value(table, number_of(c, at, row) * at->shown, at->format);
-    }
-    lob_text_print(table, "\n");
-}
+/* A table being printed: on a terminal as TSV, else in columns. */
+typedef struct {
+    const comparison *of;
+    bool people;
+    int name_width;
+    lob_text text;
+} printer;
 
-static lob_status print_for_people(const comparison *c, lob_error *error)
-{
-    const bool named = name_width(c) > 0;
-    lob_text table = {NULL};
-    lob_text_print(&table, "label%s", named ? "\tname" : "");
-    for (size_t k = 0; k < LOB_COUNT(for_people); k++)
-        lob_text_print(&table, "\t%s", columns[for_people[k]].title);
-    lob_text_print(&table, "\n");
-    for (int32_t i = 0; i < c->count; i++) {
-        lob_text_print(&table, "%" PRId32 "%s", c->rows[i].label, named ? "\t" : "");
-        if (named) lob_text_add_cell(&table, name_of(c, c->rows[i].label), false);
-        add_cells(&table, c, &c->rows[i]);
-    }
-    if (c->count > 1) {
-        lob_text_print(&table, "mean%s", named ? "\t" : "");
-        add_cells(&table, c, NULL);
-    }
-    return lob_print_table(&table, error);
-}
+static const lob_overlap titles; /* stands for the row of these */
 
 /* A line of a row; NULL: of the means. */
-static void print_line(const comparison *c, int width, const char *first, const char *name,
-                       const lob_overlap *row)
+static void put_line(printer *p, const char *first, const char *name, const lob_overlap *row)
 {
-    printf("%10s", first);
-    if (width > 0) print_name(name, width);
-    for (size_t k = 0; k < LOB_COUNT(columns); k++) {
-        const double number = number_of(c, &columns[k], row) * columns[k].shown;
-        char text[64];
-        snprintf(text, sizeof text, columns[k].format, number);
-        printf(" %*s", columns[k].width, isnan(number) ? "-" : text);
+    int characters;
+    const int bytes = lob_first_characters(name, p->name_width, &characters);
+    lob_text_print(&p->text, p->people ? "%s" : "%10s", first);
+    if (p->name_width > 0 && p->people) {
+        lob_text_add(&p->text, "\t", 1);
+        lob_text_add_cell(&p->text, name, false);
+    } else if (p->name_width > 0) {
+        lob_text_print(&p->text, "  %.*s%*s", bytes, name, p->name_width - characters, "");
     }
-    printf("\n");
+    for (size_t k = 0; k < LOB_COUNT(columns); k++) {
+        const column *const at = &columns[p->people ? for_people[k] : (int)k];
+        const double number = row == &titles ? 0 : number_of(p->of, at, row) * at->shown;
+        char text[64];
+        snprintf(text, sizeof text, at->format, number);
+        lob_text_print(&p->text, p->people ? "\t%*s" : " %*s", p->people ? 0 : at->width,
+                       row == &titles   ? at->title
+                       : !isnan(number) ? text
+                       : p->people      ? "n/a"
+                                        : "-");
+    }
+    lob_text_add(&p->text, "\n", 1);
 }
 
-static void print_in_full(const comparison *c)
+static lob_status print_table(const comparison *c, lob_error *error)
 {
-    const int width = name_width(c);
+    printer p = {.of = c, .people = lob_terminal_width() > 0, .name_width = name_width(c)};
     char label[16];
-    printf("%10s", "label");
-    if (width > 0) print_name("name", width);
-    for (size_t k = 0; k < LOB_COUNT(columns); k++)
-        printf(" %*s", columns[k].width, columns[k].title);
-    printf("\n");
+    put_line(&p, "label", "name", &titles);
     for (int32_t i = 0; i < c->count; i++) {
         snprintf(label, sizeof label, "%" PRId32, c->rows[i].label);
-        print_line(c, width, label, name_of(c, c->rows[i].label), &c->rows[i]);
+        put_line(&p, label, name_of(c, c->rows[i].label), &c->rows[i]);
     }
-    if (c->count > 1) print_line(c, width, "mean", "", NULL);
+    if (c->count > 1) put_line(&p, "mean", "", NULL);
+    return lob_print_table(&p.text, error);
 }
 
 static void report_numbers(cJSON *to, const comparison *c, const lob_overlap *row)
@@ -281,10 +262,7 @@ lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
         if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
         report_labels(s->results, &c);
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
-        if (!w->json && lob_terminal_width() > 0)
-            st = print_for_people(&c, &s->error);
-        else if (!w->json)
-            print_in_full(&c);
+        if (!w->json) st = print_table(&c, &s->error);
         if (!w->json && whole) printf("%s\n", c.equal ? "equal" : "different");
         if (st == LOB_OK && w->table) st = write_table(s, &c, w->table);
     }
