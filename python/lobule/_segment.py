@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, pointer
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, get_args, overload
 
 from . import _abi
 from ._device import GpuImage
@@ -205,9 +205,6 @@ def _correct(
     call.report.update(correcting_stroke_voxels=done.said, changed_voxels=done.changed)
 
 
-PLANES = {"axial": (_abi.LOB_AXIAL, 2), "coronal": (_abi.LOB_CORONAL, 1), "sagittal": (_abi.LOB_SAGITTAL, 0)}
-
-
 def tell(
     report: dict[str, Any], of: Source, plan: _abi.lob_segment_plan, out: _abi.lob_segment_output, suggest: int
 ) -> None:
@@ -225,15 +222,15 @@ def tell(
 
 def suggested(of: Source, plan: _abi.lob_segment_plan, out: _abi.lob_segment_output) -> list[dict[str, Any]]:
     """The slices on which another stroke would help most."""
-    planes = {library.lob_anatomical_axis(byref(of.geometry), number): name for name, (number, _) in PLANES.items()}
-    plane, sides = planes.get(plan.axis, "axial"), of.voxels.shape[:0:-1]
+    world = next((n for n in range(3) if library.lob_anatomical_axis(byref(of.geometry), n) == plan.axis), _abi.LOB_AXIAL)
+    plane, sides = get_args(_abi.lob_anatomical_plane_word)[world], of.voxels.shape[:0:-1]
     slices: list[dict[str, Any]] = []
     for found in out.slices[: out.slice_count]:
         at, mm = (ctypes.c_double * 3)(*((side - 1) / 2 for side in sides)), (ctypes.c_double * 3)()
         at[plan.axis] = found.slice
         library.lob_voxel_to_world(mm, byref(of.geometry), at)
         slices.append({
-            "plane": plane, "axis": plan.axis, "slice": found.slice, "mm": mm[PLANES[plane][1]],
+            "plane": plane, "axis": plan.axis, "slice": found.slice, "mm": mm[world],
             "uncertain_voxels": found.uncertain,
         })  # fmt: skip
     return slices

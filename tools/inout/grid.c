@@ -10,9 +10,8 @@
 
 int lob_grid_slice_axis(int slices, const lob_geometry *geometry)
 {
-    static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
     if (slices < 0) return -1;
-    if (slices < 3) return lob_anatomical_axis(geometry, planes[slices]);
+    if (slices < 3) return lob_anatomical_axis(geometry, (lob_anatomical_plane)(2 - slices));
     return slices - 3;
 }
 

@@ -59,12 +59,11 @@ static void coarsen(lob_geometry *g, const int64_t factor[3])
 /* A volume whose file does not say how it lies keeps its axes. */
 static lob_turn turn_of(const lob_geometry *g)
 {
-    static const lob_anatomical_plane across[] = {LOB_SAGITTAL, LOB_CORONAL, LOB_AXIAL};
     char code[4];
     lob_turn turn;
     lob_orientation(code, g);
     for (int a = 0; a < 3; a++) {
-        turn.axis[a] = lob_anatomical_axis(g, across[a]);
+        turn.axis[a] = lob_anatomical_axis(g, (lob_anatomical_plane)a);
         turn.backwards[a] = !g->unoriented && code[turn.axis[a]] != "RAS"[a];
     }
     return turn;

@@ -34,8 +34,8 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
 {
     const lob_geometry *const g = &w->whole.geometry;
     const int axis = w->plan.axis, count = w->found.slice_count;
-    const char *const plane = lob_plane_name(lob_segment_plane(g, axis));
-    const int world = strcmp(plane, "axial") == 0 ? 2 : strcmp(plane, "coronal") == 0 ? 1 : 0;
+    const lob_anatomical_plane world = lob_segment_plane(g, axis);
+    const char *const plane = lob_plane_name(world);
     cJSON *const rows = cJSON_AddArrayToObject(s->results, "suggested");
     lob_text table = {NULL};
     lob_text_print(&table, "%s", count > 0 ? "plane\taxis\tslice\tmm\tuncertain_voxels\n" : "");

@@ -103,10 +103,9 @@ static layout lay_out(const lob_slice *view, int count)
 
 lob_anatomical_plane lob_segment_plane(const lob_geometry *geometry, int axis)
 {
-    static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
-    for (size_t i = 0; i < LOB_COUNT(planes); i++)
-        if (lob_anatomical_axis(geometry, planes[i]) == axis) return planes[i];
-    return LOB_AXIAL;
+    int plane = LOB_AXIAL;
+    while (plane > 0 && lob_anatomical_axis(geometry, (lob_anatomical_plane)plane) != axis) plane--;
+    return (lob_anatomical_plane)plane;
 }
 
 /* A slice, three times; (x, y) is its upper left corner. */
