@@ -155,10 +155,7 @@ static lob_status take_report(const reader *r)
     LOB_TRY(take_files(r, &out->inputs, &out->input_count, "inputs"));
     LOB_TRY(take_files(r, &out->outputs, &out->output_count, "outputs"));
     if (out->exit_code != 0 && out->exit_code != 1) return LOB_OK; /* it may have no lines */
-    LOB_TRY(take_lines(r));
-    for (int i = 0; i < out->input_count && !out->recipe; i++)
-        if (strcmp(out->inputs[i].role, "RECIPE") == 0) out->recipe = out->inputs[i].path;
-    return LOB_OK;
+    return take_lines(r);
 }
 
 lob_status lob_past_report_parse(lob_past_report *out, const char *bytes, size_t size,

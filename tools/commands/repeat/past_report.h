@@ -31,7 +31,6 @@ typedef struct {
     const char *folder;  /* in which relative names begin; NULL: the report does not say */
     const char *message; /* why it failed, or "" */
     int exit_code;
-    const char *recipe; /* the recipe's file; NULL: a single command */
     lob_past_line *lines;
     lob_past_file *inputs, *outputs; /* neither holds volumes in memory */
     int line_count, input_count, output_count;
