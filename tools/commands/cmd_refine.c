@@ -46,15 +46,9 @@ static lob_refine_options options_of(const work *w, const lob_volume *image)
 /* What settling takes: shares, and labels that grew in another way. */
 static lob_status read_settling(lob_session *s, work *w)
 {
-    const int32_t count = w->seeds.set.count;
     if (!w->shares_path) return LOB_OK;
-    LOB_TRY(lob_session_read(s, &w->shares, w->shares_path, -1));
-    LOB_TRY(lob_grid_match(s, &w->shares, w->shares_path, &w->image, w->image_path, false));
-    if (w->shares.type != LOB_U8 || w->shares.channels < count - 1)
-        return lob_fail_file(&s->error, LOB_EDATA, w->shares_path,
-                             "shares are uint8 with a channel for each of %d labels but the "
-                             "background",
-                             count);
+    LOB_TRY(lob_shares_read(s, &w->shares, w->shares_path, w->seeds.set.count, &w->image,
+                            w->image_path));
     if (w->others_path)
         LOB_TRY(lob_seeds_labels(s, &w->others, w->others_path, &w->seeds, w->seeds_path, &w->image,
                                  w->image_path));
@@ -248,10 +242,6 @@ const lob_command lob_command_refine = {
                 "-o labels.nii.gz",
     .result = "changed_voxels",
     .result_text = "changed voxels",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = refine,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, refine, release),
     .voxel_ns = 240,
 };

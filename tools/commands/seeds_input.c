@@ -68,3 +68,14 @@ lob_status lob_seeds_labels(lob_session *s, lob_volume *labels, const char *path
     lob_label_set_free(&set);
     return st;
 }
+
+lob_status lob_shares_read(lob_session *s, lob_volume *shares, const char *path, int32_t labels,
+                           const lob_volume *image, const char *image_path)
+{
+    LOB_TRY(lob_session_read(s, shares, path, -1));
+    LOB_TRY(lob_grid_match(s, shares, path, image, image_path, false));
+    if (shares->type == LOB_U8 && shares->channels >= labels - 1) return LOB_OK;
+    return lob_fail_file(&s->error, LOB_EDATA, path,
+                         "shares are uint8 with a channel for each of %d labels but the background",
+                         labels);
+}

@@ -8,13 +8,10 @@
 static lob_status look(lob_session *s, const lob_slab *slab, void *user)
 {
     lob_slab_filter *const f = user;
-    const int64_t before = lob_slab_before(slab);
-    const uint8_t *const mask = slab->mask ? slab->mask + before : NULL;
-    lob_volume own = slab->image;
+    const uint8_t *const mask = slab->mask ? slab->mask + lob_slab_before(slab) : NULL;
+    const lob_volume own = lob_slab_own(slab, &slab->image);
     int64_t not_data = 0;
     bool beyond = false;
-    own.dims.nz = slab->planes;
-    own.data = (char *)own.data + before * (int64_t)lob_type_of(own.type)->bytes;
     lob_filter_scan(&not_data, &beyond, &own, mask, s->context.threads);
     f->not_data += not_data;
     f->in.unbounded = f->in.unbounded || beyond;

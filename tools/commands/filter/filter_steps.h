@@ -12,28 +12,27 @@ typedef struct {
     lob_size along[3]; /* of the kinds that look around, but denoise */
 } lob_typed_step;
 
-/*
- * Take the typed values apart.
- *
- *   typed  out  steps->count of them
- *
- * Returns LOB_OK or LOB_EARG.
- */
-lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const lob_steps *steps);
+/* The chain: as it was typed, and on an image, which has given.count of each. */
+typedef struct {
+    lob_steps given;
+    lob_typed_step typed[LOB_STEPS];
+    lob_filter_step step[LOB_STEPS];
+} lob_filter_chain;
+
+/* Take the typed values apart. Returns LOB_OK or LOB_EARG. */
+lob_status lob_filter_chain_parse(lob_session *s, lob_filter_chain *chain);
 
 /*
  * Fit the typed steps to an image: lengths in voxels along its axes. A radius in mm becomes the
  * whole voxels that fit into it, so that an axis with a larger spacing is left out.
  *
- *   steps       out  count of them
- *   slice_axis  in   the axis across slices, which is left out; -1: none
+ *   slice_axis  in  the axis across slices, which is left out; -1: none
  */
-void lob_filter_steps_fit(lob_filter_step *steps, const lob_typed_step *typed, int count,
-                          const lob_volume *image, int slice_axis);
+void lob_filter_chain_fit(lob_filter_chain *chain, const lob_volume *image, int slice_axis);
 
-/* Describe the steps as they were run, for the report. */
-cJSON *lob_filter_steps_report(const lob_filter_step *steps, const lob_typed_step *typed, int count,
-                               const lob_filter_output *out);
+/* Add to a report what was done, with the steps as they were run. */
+void lob_filter_chain_report(cJSON *to, const lob_filter_chain *chain,
+                             const lob_filter_output *out);
 
 /* "renormalise", ..., "constant=V". Returns LOB_OK or LOB_EARG. */
 lob_status lob_filter_edge_parse(lob_session *s, lob_filter_options *options, const char *text);

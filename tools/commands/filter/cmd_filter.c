@@ -1,33 +1,11 @@
 /* lobule filter: a chain of filters on an image. */
 #include "tools/commands/commands.h"
-#include "tools/commands/filter_steps.h"
-#include "tools/commands/slab_filter.h"
+#include "tools/commands/filter/filter_work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *out_path, *edge;
-    int slices;
-    lob_steps steps_given;
-    lob_filter_options options;
-    lob_slabs slabs; /* files, and frame and channel, of a volume in one piece too */
-
-    lob_slab_filter filter; /* of slabs */
-    lob_volume image, out;
-    uint8_t *mask;
-    lob_typed_step typed[LOB_STEPS];
-    lob_filter_step steps[LOB_STEPS];
-    int64_t frames; /* that are filtered */
-    int channels;   /* of a frame, as read */
-    void *together; /* these, where they lie apart in the file */
-
-    lob_filter_output one; /* of a frame */
-    void *data;            /* the result: channel after channel, frame after frame of each */
-    lob_type type;
-    int out_channels;
-    int64_t out_bytes; /* of all of it */
-} work;
+typedef lob_filter_work work;
 
 /* ---- frames ---- */
 
@@ -73,47 +51,26 @@ static void keep_frame(work *w, int64_t frame)
 
 /* ---- computing ---- */
 
-/* Fit the steps to the image, and find what comes of the first of its frames. */
-static lob_status fit(lob_session *s, work *w, const lob_volume *image)
+lob_status lob_filter_fit(lob_session *s, work *w, const lob_volume *image)
 {
-    lob_filter_steps_fit(w->steps, w->typed, w->steps_given.count, image,
-                         lob_grid_slice_axis(w->slices, &image->geometry));
+    lob_filter_chain *const chain = &w->chain;
+    lob_filter_chain_fit(chain, image, lob_grid_slice_axis(w->slices, &image->geometry));
     const lob_filter_input in = {
-        .image = image, .steps = w->steps, .step_count = w->steps_given.count};
+        .image = image, .steps = chain->step, .step_count = chain->given.count};
     const lob_status st =
         lob_filter_result(&w->type, &w->out_channels, &in, &w->options, &s->error);
     return lob_session_name(s, st, w->slabs.path, NULL);
 }
 
-/* Report what was done with a frame: in the list of frames, where there are several. */
-static void report(lob_session *s, const work *w, cJSON *frames)
-{
-    const lob_filter_output *const out = &w->one;
-    cJSON *const one = w->frames > 1 ? cJSON_CreateObject() : s->results;
-    cJSON_AddItemToObject(one, "steps",
-                          lob_filter_steps_report(w->steps, w->typed, w->steps_given.count, out));
-    cJSON_AddNumberToObject(one, "not_data_voxels", (double)out->not_data);
-    cJSON_AddNumberToObject(one, "working_bytes", (double)out->working_bytes);
-    if (out->stream.slabs > 0) {
-        cJSON *const stream = cJSON_AddObjectToObject(one, "stream");
-        cJSON_AddNumberToObject(stream, "slabs", (double)out->stream.slabs);
-        cJSON_AddNumberToObject(stream, "upload_s", out->stream.upload_s);
-        cJSON_AddNumberToObject(stream, "compute_s", out->stream.compute_s);
-        cJSON_AddNumberToObject(stream, "download_s", out->stream.download_s);
-        cJSON_AddNumberToObject(stream, "wall_s", out->stream.wall_s);
-    }
-    if (w->frames > 1) cJSON_AddItemToArray(frames, one);
-}
-
 static lob_status filter_frames(lob_session *s, work *w)
 {
-    cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : s->results;
+    cJSON *const frames = w->frames > 1 ? cJSON_AddArrayToObject(s->results, "frames") : NULL;
     for (int64_t f = 0; f < w->frames; f++) {
         const lob_volume image = frame_of(w, f);
-        const lob_filter_input in = {&image, w->mask, w->steps, w->steps_given.count};
+        const lob_filter_input in = {&image, w->mask, w->chain.step, w->chain.given.count};
         const lob_status st = s->backend->filter(&w->one, &in, &w->options, &s->context, &s->error);
         LOB_TRY(lob_session_name(s, st, w->slabs.path, NULL));
-        report(s, w, frames);
+        lob_filter_chain_report(frames ? lob_json_row(frames) : s->results, &w->chain, &w->one);
         keep_frame(w, f);
         lob_filter_output_free(&w->one);
         LOB_TRY(lob_session_cancelled(s));
@@ -143,63 +100,6 @@ static lob_status compute(lob_session *s, work *w)
     return LOB_OK;
 }
 
-/* ---- in slabs: what does not fit in memory, or several tasks share ---- */
-
-/* Is the image to be worked on in slabs? Several tasks have no choice; one takes the whole where a
- * part does not say enough. */
-static bool goes_in_slabs(lob_session *s, work *w)
-{
-    enum { OUT_AND_WORK = 12 };
-    lob_volume image;
-    if (!lob_slabs_serve(s, &w->slabs, OUT_AND_WORK)) return false;
-    if (s->ranks || w->slabs.plan > 0 || !lob_session_peek(s, &image, w->slabs.path)) return true;
-    lob_filter_steps_fit(w->steps, w->typed, w->steps_given.count, &image,
-                         lob_grid_slice_axis(w->slices, &image.geometry));
-    return lob_slab_filter_parts(&image, w->steps, w->steps_given.count, &w->options);
-}
-
-static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
-{
-    work *const w = user;
-    lob_filter_output *const one = &w->one;
-    const int64_t before = lob_slab_before(slab);
-    LOB_TRY(lob_slab_filter_run(s, &w->filter, slab, one));
-    const void *const own =
-        (const char *)one->data + before * (int64_t)lob_type_of(one->type)->bytes;
-    LOB_TRY(lob_slabs_put(s, &w->slabs, slab, own));
-    lob_slab_filter_drop(s, slab, one);
-    return LOB_OK;
-}
-
-/* The whole command, in slabs: the report is that of a volume in one piece. */
-static lob_status filter_slabs(lob_session *s, work *w)
-{
-    const lob_volume *const image = &w->slabs.volume;
-    LOB_TRY(lob_session_device(s));
-    LOB_TRY(lob_slabs_open(s, &w->slabs));
-    LOB_TRY(fit(s, w, image));
-    LOB_TRY(lob_session_check(s, image, w->type, 1, w->out_path));
-    w->filter = (lob_slab_filter){
-        &w->slabs,
-        {.steps = w->steps, .step_count = w->steps_given.count},
-        &w->options,
-        (int64_t)lob_type_of(w->type)->bytes
-    };
-    LOB_TRY(lob_slab_filter_begin(s, &w->filter, 0));
-    if (w->slabs.plan > 0) return LOB_OK;
-    const lob_volume made = lob_grid_header(image, w->type);
-    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, w->out_path, lob_write_defaults()));
-    LOB_TRY(lob_slabs_each(s, &w->slabs, filter_slab, w));
-    lob_filter_note_steps(&w->one, &w->filter.in);
-    w->one.not_data = w->filter.not_data;
-    w->one.working_bytes = w->filter.working_bytes;
-    w->frames = 1;
-    report(s, w, NULL);
-    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
-    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
-    return lob_slabs_commit(s, &w->slabs);
-}
-
 /* ---- the command ---- */
 
 static lob_status prepare(lob_session *s, work *w)
@@ -213,7 +113,7 @@ static lob_status prepare(lob_session *s, work *w)
     lob_volume first = w->image;
     first.channels = w->channels;
     first.frames = 1;
-    LOB_TRY(fit(s, w, &first));
+    LOB_TRY(lob_filter_fit(s, w, &first));
     lob_volume made = {.dims = w->image.dims,
                        .type = w->type,
                        .slope = 1.0,
@@ -241,14 +141,15 @@ static lob_status write_result(lob_session *s, work *w)
 static lob_status check(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(lob_filter_steps_parse(s, w->typed, &w->steps_given));
+    LOB_TRY(lob_filter_chain_parse(s, &w->chain));
     return lob_filter_edge_parse(s, &w->options, w->edge);
 }
 
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
-    if (goes_in_slabs(s, w)) return lob_slabs_close(s, &w->slabs, filter_slabs(s, w));
+    if (lob_filter_goes_in_slabs(s, w))
+        return lob_slabs_close(s, &w->slabs, lob_filter_in_slabs(s, w));
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);
@@ -276,30 +177,30 @@ static void options(lob_rows *to, void *user)
     const lob_option rows[] = {
         OPERAND_IMAGE(&w->slabs.path, "image to filter"),
         OPT_IMAGE_OUTPUT(&w->out_path, "filtered image to write"),
-        OPT_STEP("median", &w->steps_given, "R",
+        OPT_STEP("median", &w->chain.given, "R",
                  "median of the voxels up to R away along each axis, 2R + 1 in all; one radius, or "
                  "one for each axis, as 1,1,0; voxels, or with a unit mm, where an axis with a "
                  "larger spacing is left out"),
-        OPT_STEP("gaussian", &w->steps_given, "SIGMA",
+        OPT_STEP("gaussian", &w->chain.given, "SIGMA",
                  "mean weighted by a Gaussian of this standard deviation; one, or one for each "
                  "axis; mm, or as 2vox"),
-        OPT_STEP("box", &w->steps_given, "R", "mean of the voxels up to R away; as for the median"),
-        OPT_STEP("denoise", &w->steps_given, "NOISE",
+        OPT_STEP("box", &w->chain.given, "R", "mean of the voxels up to R away; as for the median"),
+        OPT_STEP("denoise", &w->chain.given, "NOISE",
                  "smooth noise and keep edges; the noise's standard deviation in image units, or "
                  "auto: found in the image"),
-        OPT_STEP("gradient", &w->steps_given, "SIGMA",
+        OPT_STEP("gradient", &w->chain.given, "SIGMA",
                  "magnitude of the gradient, per mm, of the image smoothed by this Gaussian"),
-        OPT_STEP("log", &w->steps_given, "SIGMA",
+        OPT_STEP("log", &w->chain.given, "SIGMA",
                  "Laplacian of Gaussian, per mm2: positive in dark blobs, negative in bright ones"),
-        OPT_STEP("window", &w->steps_given, "LO,HI",
+        OPT_STEP("window", &w->chain.given, "LO,HI",
                  "set values below LO to LO and above HI to HI; as -160,240, or percentiles of the "
                  "data, as 1%,99%"),
-        OPT_STEP("scale", &w->steps_given, "A,B", "A times the value plus B"),
-        OPT_STEP("gray", &w->steps_given, NULL,
+        OPT_STEP("scale", &w->chain.given, "A,B", "A times the value plus B"),
+        OPT_STEP("gray", &w->chain.given, NULL,
                  "luminance of three colour channels, .299 R + .587 G + .114 B"),
-        OPT_STEP("desaturate", &w->steps_given, "AMOUNT",
+        OPT_STEP("desaturate", &w->chain.given, "AMOUNT",
                  "mix three colour channels with their luminance: 0 changes nothing, 1 is gray"),
-        OPT_STEP("cast", &w->steps_given, "TYPE",
+        OPT_STEP("cast", &w->chain.given, "TYPE",
                  "round to a voxel type, as uint8 or int16, and clamp to its range; float32 and "
                  "float64 keep fractions"),
         OPT_TEXT("edge", &w->edge, "RULE",
@@ -340,11 +241,7 @@ const lob_command lob_command_filter = {
     .examples = "lobule filter scan.nii.gz -o smooth.nii.gz --median 1mm --gaussian 1.5mm\n"
                 "lobule filter scan.nii.gz -o edges.nii.gz --window -160,240 --gradient 1mm\n"
                 "lobule filter photo.png -o soft.png --box 10 --desaturate 0.5 --cast uint8",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = filter,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, filter, release),
     .voxel_ns = 100,
     .shares = true,
     .spreads = true,

@@ -1,4 +1,5 @@
 /* lobule check: is a file sound, and what will other programs make of it? */
+#include "tools/commands/check/check_report.h"
 #include "tools/commands/commands.h"
 #include "tools/inout/nifti_readers.h"
 
@@ -7,140 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What there is to say about one file. */
-typedef struct {
-    lob_session *s;
-    const char *path;
-    cJSON *about;    /* the whole of it */
-    cJSON *damage;   /* lines of it: the file is not what it should be, */
-    cJSON *not_read; /* it may be sound, but its kind is not read, */
-    cJSON *warnings; /* or other programs may take it otherwise than it is meant */
-} report;
+typedef lob_check_report report;
 
-/* Add a line, the file's name first. */
-static void say(const report *r, cJSON *lines, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void say(const report *r, cJSON *lines, const char *format, ...)
+/* Move an error's line to those of what was found. */
+static void add_line(cJSON *lines, lob_error *error)
+{
+    char line[LOB_ERROR_LINE];
+    cJSON_AddItemToArray(lines, cJSON_CreateString(lob_error_line(line, sizeof line, error)));
+    *error = (lob_error){.text = ""};
+}
+
+void lob_check_say(const report *r, cJSON *lines, const char *format, ...)
 {
     lob_error found = {.text = ""};
-    char line[LOB_ERROR_LINE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(found.text, sizeof found.text, format, arguments);
     va_end(arguments);
     lob_error_in(&found, r->path);
-    lob_error_line(line, sizeof line, &found);
-    cJSON_AddItemToArray(lines, cJSON_CreateString(line));
-}
-
-/* ---- voxels ---- */
-
-typedef struct {
-    int64_t voxels, nan, infinite, negative;
-    int64_t above_short; /* beyond int16, which viewers hold labels in */
-    int64_t nameless;    /* a label without a name, where others have one */
-    int64_t broken;      /* not whole, */
-    double farthest;     /* and the farthest of them from a whole number */
-    double lowest, highest;
-} tally;
-
-static void count_value(tally *t, double value)
-{
-    t->nan += isnan(value);
-    t->infinite += isinf(value) != 0;
-    if (!isfinite(value)) return;
-    const double off = fabs(value - nearbyint(value));
-    t->negative += value < 0;
-    t->above_short += value > 32767;
-    t->broken += off > 0;
-    t->farthest = fmax(t->farthest, off);
-    t->lowest = fmin(t->lowest, value);
-    t->highest = fmax(t->highest, value);
-}
-
-/* Is it a label that the volume's names leave out? */
-static bool is_nameless(const lob_volume *v, double value)
-{
-    return value >= 1 && value <= INT32_MAX && value == floor(value) &&
-           !lob_label_names_find(&v->names, (int32_t)value);
-}
-
-static tally count_voxels(const lob_volume *v)
-{
-    enum { BLOCK = 4096 };
-    tally t = {.lowest = INFINITY, .highest = -INFINITY};
-    double last = 0; /* neighbours are alike: their label is looked up once */
-    bool last_nameless = false;
-    t.voxels = lob_product(lob_voxels(v), v->channels, 1, 1);
-    for (int64_t first = 0; first < t.voxels; first += BLOCK) {
-        double values[BLOCK];
-        const int64_t n = t.voxels - first < BLOCK ? t.voxels - first : BLOCK;
-        lob_values(values, v->data, v->type, first, n);
-        for (int64_t i = 0; i < n; i++) {
-            const double value = v->slope * values[i] + v->inter;
-            count_value(&t, value);
-            if (v->names.count == 0) continue;
-            if (value != last) last_nameless = is_nameless(v, value);
-            last = value;
-            t.nameless += last_nameless;
-        }
-    }
-    return t;
-}
-
-/* Labels that programs take otherwise than they are meant. */
-static void judge_labels(report *r, const tally *t)
-{
-    if (t->broken > 0)
-        say(r, r->damage,
-            "labels: voxels that hold no whole number: %lld; the labels were "
-            "interpolated, or this is a scan",
-            (long long)t->broken);
-    if (t->negative > 0)
-        say(r, r->warnings,
-            "labels: negative voxels: %lld; many programs take these for background",
-            (long long)t->negative);
-    if (t->nameless > 0)
-        say(r, r->warnings, "labels: voxels whose label has no name, where others have one: %lld",
-            (long long)t->nameless);
-    if (t->highest >= 0x1p31 - 1)
-        say(r, r->warnings,
-            "labels: the largest is %.0f, which no int32 holds or which fills it: "
-            "3D Slicer and others ask for memory for every number up to it",
-            t->highest);
-    else if (t->above_short > 0)
-        say(r, r->warnings,
-            "labels: voxels above 32767: %lld; ITK-SNAP and files of int16 do not hold "
-            "these",
-            (long long)t->above_short);
-}
-
-/* Look at all values; labels: it holds labels, or may. */
-static void judge_voxels(report *r, const lob_volume *v, bool labels)
-{
-    static const double near = 0.01;
-    const tally t = count_voxels(v);
-    cJSON *const voxels = cJSON_AddObjectToObject(r->about, "voxels");
-    cJSON_AddNumberToObject(voxels, "count", (double)t.voxels);
-    cJSON_AddNumberToObject(voxels, "nan", (double)t.nan);
-    cJSON_AddNumberToObject(voxels, "infinite", (double)t.infinite);
-    if (t.lowest <= t.highest) {
-        cJSON_AddNumberToObject(voxels, "min", t.lowest);
-        cJSON_AddNumberToObject(voxels, "max", t.highest);
-    } else {
-        say(r, r->damage, "voxels: none is a finite number");
-    }
-    if (t.nan + t.infinite > 0)
-        say(r, r->warnings, "voxels: %lld are NaN or infinite", (long long)(t.nan + t.infinite));
-    if (t.lowest == t.highest)
-        say(r, r->warnings, "voxels: every one that is finite is %.10g", t.lowest);
-    if (labels)
-        judge_labels(r, &t);
-    else if (t.broken > 0 && t.farthest <= near)
-        say(r, r->warnings,
-            "voxels: %lld are next to whole numbers, off by at most %.3g: labels that "
-            "were interpolated or stored with a scale?",
-            (long long)t.broken, t.farthest);
+    add_line(lines, &found);
 }
 
 /* ---- the header ---- */
@@ -189,23 +75,24 @@ static void judge_nifti(report *r, const lob_volume *v)
     for (int i = 0; i < LOB_NIFTI_READERS; i++) add_reader(readers, &all.reading[i]);
 
     if (all.qform_code <= 0 && all.sform_code <= 0)
-        say(r, r->warnings,
-            "header: neither qform nor sform is set, so that programs guess how the "
-            "volume lies");
+        lob_check_say(r, r->warnings,
+                      "header: neither qform nor sform is set, so that programs guess how the "
+                      "volume lies");
     if (all.unit_mm != 1.0)
-        say(r, r->warnings,
-            "header: lengths are not in mm (1 unit is %.10g mm); nibabel and MRtrix give "
-            "the numbers as they stand",
-            all.unit_mm);
+        lob_check_say(r, r->warnings,
+                      "header: lengths are not in mm (1 unit is %.10g mm); nibabel and MRtrix give "
+                      "the numbers as they stand",
+                      all.unit_mm);
     for (int i = 0; i < LOB_NIFTI_READERS; i++) {
         const lob_nifti_reading *const one = &all.reading[i], *const first = &all.reading[0];
         if (one->refused)
-            say(r, r->warnings, "header: %s refuses the file: %s", one->program, one->transform);
+            lob_check_say(r, r->warnings, "header: %s refuses the file: %s", one->program,
+                          one->transform);
         if (i == 0 || one->refused || first->refused) continue;
         const double mm = apart(first, one, v->dims);
         if (mm > 0.01 * fabs(one->spacing[0]))
-            say(r, r->warnings, "header: %s (%s) and %s (%s) place a corner %.4g apart",
-                first->program, first->transform, one->program, one->transform, mm);
+            lob_check_say(r, r->warnings, "header: %s (%s) and %s (%s) place a corner %.4g apart",
+                          first->program, first->transform, one->program, one->transform, mm);
     }
 }
 
@@ -232,26 +119,15 @@ static void describe(report *r, const lob_volume *v)
 static void take_remarks(report *r)
 {
     const cJSON *input, *remark;
-    cJSON_ArrayForEach(input, r->s->inputs)
-    {
+    cJSON_ArrayForEach(input, r->s->inputs) {
         const cJSON *const format = cJSON_GetObjectItemCaseSensitive(input, "format");
         cJSON *const remarks = cJSON_GetObjectItemCaseSensitive(input, "warnings");
         if (cJSON_IsString(format))
             cJSON_AddStringToObject(r->about, "format", format->valuestring);
         cJSON_ArrayForEach(remark, remarks)
-        {
             cJSON_AddItemToArray(r->warnings, cJSON_CreateString(remark->valuestring));
-        }
         while (cJSON_GetArraySize(remarks) > 0) cJSON_DeleteItemFromArray(remarks, 0);
     }
-}
-
-/* Move an error's line to those of what was found. */
-static void add_line(cJSON *lines, lob_error *error)
-{
-    char line[LOB_ERROR_LINE];
-    cJSON_AddItemToArray(lines, cJSON_CreateString(lob_error_line(line, sizeof line, error)));
-    *error = (lob_error){.text = ""};
 }
 
 /* Read all of the file. Damage and kinds that are not read are in r, and no failure. */
@@ -276,9 +152,9 @@ static lob_status look(report *r, const char *path, bool labels)
     take_remarks(r);
     if (st == LOB_OK) describe(r, &v);
     if (st == LOB_OK && one_frame)
-        say(r, r->warnings, "voxels: those of frame 0 alone were checked");
+        lob_check_say(r, r->warnings, "voxels: those of frame 0 alone were checked");
     if (st == LOB_OK && v.data)
-        judge_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
+        lob_check_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
     lob_volume_free(&v);
     return damaged || strange ? LOB_OK : st;
 }
@@ -366,7 +242,5 @@ const lob_command lob_command_check = {
         "alone, the sform is refused. Its voxel sizes are always pixdim's. nibabel and MRtrix "
         "prefer the sform.",
     .examples = "lobule check scan.nii.gz\nlobule check --labels --json labels.nii.gz",
-    .settings_bytes = sizeof(settings),
-    .options = options,
-    .work = check,
+    LOB_COMMAND_PARTS(settings, options, NULL, check, NULL),
 };

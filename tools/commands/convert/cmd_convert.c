@@ -1,6 +1,7 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "io/formats.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/convert/type_change.h"
 #include "tools/inout/slabs.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
@@ -8,128 +9,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-
-/* ---- another voxel type ---- */
-
-typedef struct {
-    const char *path; /* of the image, for messages */
-    lob_type type;
-    bool lossy;            /* what the type cannot hold is rounded and clamped, not refused */
-    int64_t lost, rounded; /* voxels that were changed so, and those that have fewer digits */
-} type_change;
-
-/* Are values other than the voxels as they are stored? */
-static bool is_scaled(const lob_volume *volume)
-{
-    return volume->slope != 1.0 || volume->inter != 0.0;
-}
-
-/*
- * The value as its type would hold it. For integers the nearest whole number in the type's range (0
- * for NaN), for reals the nearest real.
- */
-static double nearest_in(double value, lob_type type)
-{
-    const lob_type_info *info = lob_type_of(type);
-    if (!info->is_integer) return type == LOB_F32 ? (double)(float)value : value;
-    if (isnan(value)) return 0.0;
-    return fmin(fmax(nearbyint(value), info->lowest), info->highest);
-}
-
-/*
- * Would the type change this value by more than its own precision? Reals are rounded to the type's
- * digits, whole numbers must come out as they went in. A 64-bit integer that a double has rounded
- * (from_wide) is not known well enough to say so.
- */
-static bool is_lost(double value, lob_type type, bool from_wide)
-{
-    const lob_type_info *info = lob_type_of(type);
-    const double kept = nearest_in(value, type);
-    if (from_wide && fabs(value) > 0x1p53) return true;
-    /* The largest 64-bit integer is no double: info->highest is the next one, out of range. */
-    if (info->is_integer && info->bytes == 8 && value >= info->highest) return true;
-    if (kept == value || (isnan(kept) && isnan(value))) return false;
-    if (info->is_integer) return true;
-    return value == nearbyint(value) || !isfinite(kept);
-}
-
-/* Store n values, each in the type's range. The highest 64-bit integers, no doubles, saturate. */
-static void store(void *data, lob_type type, int64_t first, const double *values, int64_t n)
-{
-#define STORE(id, ctype, name, integer, lowest, highest)                                         \
-    case id: {                                                                                   \
-        ctype *out = (ctype *)data + first;                                                      \
-        for (int64_t i = 0; i < n; i++)                                                          \
-            out[i] =                                                                             \
-                integer && values[i] >= (double)(highest) ? (ctype)(highest) : (ctype)values[i]; \
-        break;                                                                                   \
-    }
-    LOB_TYPE_SWITCH(type, STORE)
-#undef STORE
-}
-
-/* Where a voxel is, for a message. */
-static lob_status refuse(lob_session *s, const type_change *c, const lob_volume *v, int64_t z,
-                         int64_t i, double value)
-{
-    const int64_t voxel = i % lob_voxels(v) + z * v->dims.nx * v->dims.ny;
-    return lob_fail_file(
-        &s->error, LOB_EDATA, c->path,
-        "voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
-        "--type, or add --lossy to round and clamp",
-        (long long)(voxel % v->dims.nx), (long long)(voxel / v->dims.nx % v->dims.ny),
-        (long long)(voxel / v->dims.nx / v->dims.ny), value, lob_type_of(c->type)->name);
-}
-
-/*
- * Convert voxels; their values (slope and inter applied) are kept.
- *
- *   out  out  as many voxels of the type
- *   z    in   the plane of the file where the volume begins
- *
- * Returns LOB_OK, or LOB_EDATA with the first voxel that the type cannot hold.
- */
-static lob_status change_voxels(lob_session *s, type_change *c, const lob_volume *volume, int64_t z,
-                                void *out)
-{
-    enum { BLOCK = 4096 };
-    const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
-    const bool scaled = is_scaled(volume);
-    const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
-    const bool is_real = !lob_type_of(c->type)->is_integer;
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        double values[BLOCK];
-        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
-        lob_values(values, volume->data, volume->type, first, count);
-        for (int64_t i = 0; i < count; i++) {
-            const double value = scaled ? volume->slope * values[i] + volume->inter : values[i];
-            const bool loses = is_lost(value, c->type, wide);
-            if (loses && !c->lossy) return refuse(s, c, volume, z, first + i, value);
-            c->lost += loses;
-            values[i] = nearest_in(value, c->type);
-            c->rounded += is_real && values[i] != value && !isnan(value);
-        }
-        store(out, c->type, first, values, count);
-    }
-    return LOB_OK;
-}
-
-/* Report what became of values that the type cannot hold as they are. */
-static void report_change(lob_session *s, const type_change *c)
-{
-    const lob_type_info *const type = lob_type_of(c->type);
-    if (c->lost > 0)
-        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", c->path, type->name,
-                         (long long)c->lost);
-    else if (c->rounded > 0)
-        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", c->path, type->name,
-                         (long long)c->rounded);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)c->lost);
-    if (!type->is_integer)
-        cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)c->rounded);
-}
-
-/* ---- the volume ---- */
 
 typedef struct {
     const char *out, *like, *names_in, *names_out;
@@ -140,7 +19,7 @@ typedef struct {
 
     lob_volume volume, changed, scan;
     lob_label_set labelled;
-    type_change change;
+    lob_type_change change;
     lob_slabs slabs;
     void *data; /* of a slab in another type */
 } work;
@@ -148,7 +27,7 @@ typedef struct {
 /* Does --type change the voxels as they are stored? */
 static bool changes(const work *w, const lob_volume *volume)
 {
-    return w->type >= 0 && (volume->type != (lob_type)w->type || is_scaled(volume));
+    return w->type >= 0 && (volume->type != (lob_type)w->type || lob_is_scaled(volume));
 }
 
 /* Convert the volume to --type. */
@@ -158,8 +37,8 @@ static lob_status change_type(lob_session *s, work *w)
     LOB_TRY(lob_grid_make(s, out, volume, (lob_type)w->type, volume->channels, w->out));
     out->frames = volume->frames;
     out->frame = volume->frame;
-    LOB_TRY(change_voxels(s, &w->change, volume, 0, out->data));
-    report_change(s, &w->change);
+    LOB_TRY(lob_type_change_voxels(s, &w->change, volume, 0, out->data));
+    lob_type_change_report(s, &w->change);
     lob_grid_drop(s, volume);
     *volume = *out;
     *out = lob_volume_empty();
@@ -222,7 +101,7 @@ static lob_status convert_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     if (!w->data) return lob_slabs_put(s, &w->slabs, slab, slab->image.data);
     lob_session_compute(s, "converting");
-    LOB_TRY(change_voxels(s, &w->change, &slab->image, slab->z, w->data));
+    LOB_TRY(lob_type_change_voxels(s, &w->change, &slab->image, slab->z, w->data));
     lob_session_computed(s);
     return lob_slabs_put(s, &w->slabs, slab, w->data);
 }
@@ -250,7 +129,7 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
     LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
     w->change.lost = sums[0];
     w->change.rounded = sums[1];
-    if (change) report_change(s, &w->change);
+    if (change) lob_type_change_report(s, &w->change);
     return lob_slabs_commit(s, &w->slabs);
 }
 
@@ -264,7 +143,7 @@ static lob_status convert(lob_session *s, void *user)
     enum { CHANGED = 8 };
     if (w->like) LOB_TRY(lob_session_read_header(s, &w->scan, w->like, NULL));
     s->spaced = !isnan(w->stated.spacing[0]); /* of what is read from here on */
-    w->change = (type_change){w->slabs.path, (lob_type)w->type, .lossy = w->lossy};
+    w->change = (lob_type_change){w->slabs.path, (lob_type)w->type, .lossy = w->lossy};
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = w->slabs.frame < 0 && !labels ? LOB_FRAME_ALL : w->slabs.frame;
     lob_write_options options = lob_write_defaults();
@@ -371,9 +250,5 @@ const lob_command lob_command_convert = {
     .refers = true,
     .shares = true,
     .only_prints = "plan",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = convert,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, convert, release),
 };

@@ -1,5 +1,5 @@
 /* The steps of lobule filter: one row for each option. */
-#include "tools/commands/filter_steps.h"
+#include "tools/commands/filter/filter_steps.h"
 
 #include <float.h>
 #include <math.h>
@@ -146,8 +146,9 @@ static extent extent_of(lob_filter_kind kind)
     return NONE;
 }
 
-lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const lob_steps *steps)
+lob_status lob_filter_chain_parse(lob_session *s, lob_filter_chain *chain)
 {
+    const lob_steps *const steps = &chain->given;
     if (steps->count == 0)
         return lob_fail(&s->error, LOB_EARG,
                         "no step is given; say what to do, as --median 1 or --gaussian 1mm");
@@ -157,8 +158,8 @@ lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const l
         while (k < LOB_COUNT(rows) && strcmp(rows[k].name, step->name) != 0) k++;
         if (k == LOB_COUNT(rows))
             return lob_fail(&s->error, LOB_EINTERNAL, "--%s has no row", step->name);
-        typed[i] = (lob_typed_step){.name = step->name, .step = {.kind = rows[k].kind}};
-        if (rows[k].take) LOB_TRY(rows[k].take(s, &typed[i], step->text));
+        chain->typed[i] = (lob_typed_step){.name = step->name, .step = {.kind = rows[k].kind}};
+        if (rows[k].take) LOB_TRY(rows[k].take(s, &chain->typed[i], step->text));
     }
     return LOB_OK;
 }
@@ -168,32 +169,31 @@ lob_status lob_filter_steps_parse(lob_session *s, lob_typed_step *typed, const l
 /* Headers round spacings: this much of a voxel may be missing from a radius. */
 static const double SPACING_SLACK = 1e-3;
 
-void lob_filter_steps_fit(lob_filter_step *steps, const lob_typed_step *typed, int count,
-                          const lob_volume *image, int slice_axis)
+void lob_filter_chain_fit(lob_filter_chain *chain, const lob_volume *image, int slice_axis)
 {
-    for (int i = 0; i < count; i++) {
-        const extent along = extent_of(typed[i].step.kind);
-        steps[i] = typed[i].step;
+    for (int i = 0; i < chain->given.count; i++) {
+        const lob_typed_step *const typed = &chain->typed[i];
+        const extent along = extent_of(typed->step.kind);
+        chain->step[i] = typed->step;
         for (int a = 0; a < 3; a++) {
-            const lob_size *const size = &typed[i].along[a];
+            const lob_size *const size = &typed->along[a];
             const double spacing = size->voxels ? 1.0 : image->geometry.spacing_mm[a];
             double voxels = along == SWITCH ? 1.0 : size->value / spacing;
             if (along == RADIUS) voxels = floor(voxels + SPACING_SLACK);
             if (along == NONE || a == slice_axis || lob_side(image->dims, a) == 1) voxels = 0;
-            steps[i].along[a] = voxels;
+            chain->step[i].along[a] = voxels;
         }
     }
 }
 
-cJSON *lob_filter_steps_report(const lob_filter_step *steps, const lob_typed_step *typed, int count,
-                               const lob_filter_output *out)
+void lob_filter_chain_report(cJSON *to, const lob_filter_chain *chain, const lob_filter_output *out)
 {
-    cJSON *const list = cJSON_CreateArray();
-    for (int i = 0; i < count; i++) {
-        const lob_filter_step *const step = &steps[i];
+    cJSON *const list = cJSON_AddArrayToObject(to, "steps");
+    for (int i = 0; i < chain->given.count; i++) {
+        const lob_filter_step *const step = &chain->step[i];
         const extent along = extent_of(step->kind);
         cJSON *const one = lob_json_row(list);
-        cJSON_AddStringToObject(one, "step", typed[i].name);
+        cJSON_AddStringToObject(one, "step", chain->typed[i].name);
         if (along == SIGMA || along == RADIUS)
             cJSON_AddItemToObject(one, along == SIGMA ? "sigma_voxels" : "radius_voxels",
                                   cJSON_CreateDoubleArray(step->along, 3));
@@ -209,7 +209,15 @@ cJSON *lob_filter_steps_report(const lob_filter_step *steps, const lob_typed_ste
         if (step->kind == LOB_FILTER_CAST)
             cJSON_AddStringToObject(one, "type", lob_type_of(step->type)->name);
     }
-    return list;
+    cJSON_AddNumberToObject(to, "not_data_voxels", (double)out->not_data);
+    cJSON_AddNumberToObject(to, "working_bytes", (double)out->working_bytes);
+    if (out->stream.slabs == 0) return;
+    cJSON *const stream = cJSON_AddObjectToObject(to, "stream");
+    cJSON_AddNumberToObject(stream, "slabs", (double)out->stream.slabs);
+    cJSON_AddNumberToObject(stream, "upload_s", out->stream.upload_s);
+    cJSON_AddNumberToObject(stream, "compute_s", out->stream.compute_s);
+    cJSON_AddNumberToObject(stream, "download_s", out->stream.download_s);
+    cJSON_AddNumberToObject(stream, "wall_s", out->stream.wall_s);
 }
 
 lob_status lob_filter_edge_parse(lob_session *s, lob_filter_options *options, const char *text)
