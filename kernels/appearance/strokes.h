@@ -244,7 +244,7 @@ bool lob_strokes_fill_square(const void *seeds, lob_type type, lob_dims dims, in
 
 /*
  * Complete slices across an axis on which labels are painted out: where a stroke of a label fills a
- * square of 5 voxels, and strokes of labels cover at least 0.7 of what an earlier result has of
+ * square of 5 voxels, and strokes of labels cover at least 0.75 of what an earlier result has of
  * labels there, voxels without a stroke become background.
  *
  *   seeds       in/out  nx*ny*nz labels, 0: not drawn

@@ -2,7 +2,7 @@
 #include "kernels/appearance/strokes.h"
 
 /* Strokes that cover this share of a result's labels on a slice were meant to be all of them. */
-static const double least_cover = 0.7;
+static const double least_cover = 0.75;
 
 bool lob_strokes_fill_square(const void *seeds, lob_type type, lob_dims dims, int axis,
                              const int64_t at[3])

@@ -214,10 +214,11 @@ static void options(lob_rows *to, void *user)
         OPT_CHOICE("conflict", &w->conflict, "later|earlier|neither",
                    "which label counts where sources disagree: of --labels, --points, --seeds in "
                    "this order, and each in the order given"),
-        OPT_INPUT("complete", &w->complete, LOB_FILE_LABELS,
-                  "make --background of what has no seed on slices that are painted out: where a "
-                  "label fills a square of 5 voxels, and labels cover 0.7 of what these labels, an "
-                  "earlier result, have there"),
+        OPT_INPUT(
+            "complete", &w->complete, LOB_FILE_LABELS,
+            "make --background of what has no seed on slices that are painted out: where a "
+            "label fills a square of 5 voxels, and labels cover 0.75 of what these labels, an "
+            "earlier result, have there"),
         OPT_CHOICE("complete-axis", &w->complete_axis, "x|y|z",
                    "these are slices across this axis"),
         OPT_CHOICE("corrections", &w->corrections, "x|y|z",
