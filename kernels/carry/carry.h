@@ -3,7 +3,8 @@
  *
  *   choose    where there are more atlases than are used, each is registered by an affine on a
  *             coarse grid, and those that fit best are taken
- *   move      each is registered (register.h) and moved onto a grid of about 3 mm of the scan
+ *   move      each is registered (register.h) and moved onto a grid of about 3 mm of the scan,
+ *             without planes at its ends that were filled with one value
  *   fuse      patches vote (fuse.h); a label's share of the votes goes to the scan's own grid
  *   seeds     what is sure: a label where its share is at least `sure` and others are farther away
  *             than sure_mm, background where its share is at least sure_background. A label without

@@ -243,16 +243,59 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
 
 /* ---- the stage ---- */
 
-/* The scan on the grid for moving, which covers its whole field of view. */
+/* The part of a plane of a box that has another stored value than `fill`, which may be NaN. */
+static double not_filled(const lob_volume *scan, lob_box box, int axis, int64_t plane, double fill)
+{
+    int64_t others = 0;
+    box.first[axis] = plane;
+    box.size[axis] = 1;
+    for (int64_t i = 0; i < box.size[0] * box.size[1] * box.size[2]; i++) {
+        const int64_t x = box.first[0] + i % box.size[0];
+        const int64_t y = box.first[1] + i / box.size[0] % box.size[1];
+        const int64_t z = box.first[2] + i / box.size[0] / box.size[1];
+        double value;
+        lob_values(&value, scan->data, scan->type, (z * scan->dims.ny + y) * scan->dims.nx + x, 1);
+        others += value != fill && !(value != value && fill != fill);
+    }
+    return (double)others / (double)(box.size[0] * box.size[1] * box.size[2]);
+}
+
+/* A scan's field of view. Beyond it a scan may be filled with one value, and that border is no
+ * border of the body: so many of its planes or more hold that alone, up to one of which as large a
+ * part is something else at once. */
+static lob_box field_of_view(const lob_volume *scan)
+{
+    const double least = 0.25;
+    lob_box box = lob_box_whole(scan->dims);
+    for (int end = 0; end < 6; end++) {
+        const int axis = end / 2;
+        const int64_t side = box.size[axis], last = box.first[axis] + side - 1;
+        double fill, part = 0;
+        int64_t filled = 0, at[3] = {box.first[0], box.first[1], box.first[2]};
+        if (end % 2) at[axis] = last;
+        lob_values(&fill, scan->data, scan->type,
+                   (at[2] * scan->dims.ny + at[1]) * scan->dims.nx + at[0], 1);
+        for (; filled < side && !(part > 0); filled += !(part > 0))
+            part = not_filled(scan, box, axis, end % 2 ? last - filled : box.first[axis] + filled,
+                              fill);
+        if (part < least || (double)filled < least * (double)lob_side(scan->dims, axis)) continue;
+        if (end % 2 == 0) box.first[axis] += filled;
+        box.size[axis] -= filled;
+    }
+    return box;
+}
+
+/* The scan on the grid for moving, which covers its field of view. */
 static lob_status make_grid(lob_carry_job *j, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
-    lob_volume grid = lob_segment_grid(scan->dims, &scan->geometry);
+    const lob_box seen = field_of_view(scan);
+    lob_volume grid = lob_segment_box_grid(&scan->geometry, &seen);
     double spacing[3] = {0, 0, 0};
     j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_register_spacing(scan);
     for (int a = 0; a < 3; a++) {
-        const double side = scan->geometry.spacing_mm[a] * (double)lob_side(scan->dims, a);
-        if (lob_side(scan->dims, a) > 1)
+        const double side = scan->geometry.spacing_mm[a] * (double)lob_side(grid.dims, a);
+        if (lob_side(grid.dims, a) > 1)
             spacing[a] = side / fmax(floor(side / j->out->grid_mm + 0.5), 1);
     }
     lob_resample_respace(&grid.geometry, &grid.dims, spacing);

@@ -175,6 +175,19 @@ def test_another_part_of_the_body_is_doubtful(cohort, tmp_path):
     assert float(liver[0]["doubt"]) > 1.5 * float(liver[1]["doubt"])
 
 
+@pytest.mark.parametrize("axis", [0, 2])
+def test_what_is_filled_beyond_a_field_of_view_is_no_border_of_the_body(cohort, tmp_path, axis):
+    scan, truth = (nibabel.load(cohort / name) for name in ("s1.nii.gz", "l1.nii.gz"))
+    filled, wanted = np.asarray(scan.dataobj).copy(), np.asarray(truth.dataobj).copy()
+    half = [slice(None)] * 3
+    half[axis] = slice(filled.shape[axis] // 2, None)
+    filled[tuple(half)] = wanted[tuple(half)] = 0
+    save(filled, tmp_path / "scan.nii.gz", scan.affine)
+    good("carry", tmp_path / "scan.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    found = load(tmp_path / "out.nii.gz")
+    assert min(dice(found, wanted, l) for l in FEW if (wanted == l).sum() > 40) > 0.9
+
+
 def test_strokes_win(cohort, tmp_path):
     found = load(cohort / "out.nii.gz")
     strokes = np.zeros(found.shape, np.uint8)
