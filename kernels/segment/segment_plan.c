@@ -19,6 +19,9 @@ static const double coarse_blur = 0.35;
  * divided by n: the fewer there are, the less they say about its ends. */
 static const double beyond_slices = 1.5, beyond_mm = 60;
 
+/* Of its ends slices that all lie within so many mm say no more than one of them. */
+static const double together_mm = 10;
+
 /* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
  * they are yet closer the majority, take more off what is drawn than they smooth. */
 static const double median_width = 5, smooth_width = 3;
@@ -252,7 +255,9 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
         if (a != plan->axis) longest = fmax(longest, mm[a] * (double)(last - first + 1));
     }
     const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
-    const double beyond = fmax(beyond_slices * longest, beyond_mm) / (double)plan->slices;
+    const double apart = 1 + floor((all - mm[plan->axis]) / together_mm);
+    const double beyond =
+        fmax(beyond_slices * longest, beyond_mm) / fmin((double)plan->slices, apart);
     return fmax(plan->options.ends, beyond / all);
 }
 

@@ -381,12 +381,13 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         int passes;
         double taken;
         bool thick;
+        double beyond; /* mm */
     } cases[] = {
-        {1, 2,  4, 1, 2, false},
-        {1, 2,  1, 1, 1, false},
-        {1, 10, 4, 1, 2, false},
-        {2, 2,  4, 2, 4, false},
-        {2, 10, 4, 2, 4, true },
+        {1, 2,  4, 1, 2, false, 60},
+        {1, 2,  1, 1, 1, false, 60},
+        {1, 10, 4, 1, 2, false, 60},
+        {2, 2,  4, 2, 4, false, 60},
+        {2, 10, 4, 2, 4, true,  30},
     };
     enum { SIDE = 20, N = SIDE * SIDE * SIDE };
     static int16_t values[N];
@@ -410,6 +411,7 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         assert_int_equal(plan.passes, cases[k].passes);
         assert_true(plan.options.far == cases[k].taken);
         assert_int_equal(plan.thick, cases[k].thick);
+        assert_true(plan.ends * cases[k].drawn * cases[k].apart == cases[k].beyond);
     }
 }
 
