@@ -32,6 +32,7 @@ static lob_status run(conversion *c, const lob_dicom_run *of)
 {
     lob_dicom_run one = *of;
     one.folder = c->made;
+    one.series = c->series;
     one.bytes = c->series->file_bytes;
     one.stop = c->options->stop;
     one.user = c->options->user;

@@ -66,13 +66,24 @@ static char *last_line(char *out, int size, const char *text)
     return out;
 }
 
+/* Put the file that a link leads to in the place of the link's name, "../in/00000003.dcm". */
+static void name_file(char *line, int size, const lob_dicom_series *series)
+{
+    char *const link = strstr(line, "../in"), rest[600], *end;
+    const long long i = link && link[5] ? strtoll(link + sizeof "../in", &end, 10) : -1;
+    if (i < 0 || i >= series->file_count || strncmp(end, ".dcm", 4) != 0) return;
+    snprintf(rest, sizeof rest, "%s%s", series->files[i], end + 4);
+    snprintf(link, (size_t)(size - (link - line)), "%s", rest);
+}
+
 /* What a program says, without the names of our folders. */
 static lob_status tell_failure(const lob_dicom_run *run, const lob_program_end *end,
                                lob_error *error)
 {
-    char line[300];
+    char line[600];
     const char *const name = run->program->name;
-    last_line(line, sizeof line, end->text);
+    last_line(line, sizeof line / 2, end->text);
+    name_file(line, sizeof line, run->series);
     switch (end->fate) {
     case LOB_PROGRAM_STOPPED:
         return lob_fail_file(error, LOB_ECANCEL, run->path, "cancelled");

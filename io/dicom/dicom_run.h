@@ -19,6 +19,7 @@ typedef struct {
     const lob_dicom_program *program;
     const char *words[LOB_DICOM_WORDS]; /* behind its name, NULL at the end */
     const char *folder;                 /* it runs in, with what it makes */
+    const lob_dicom_series *series;     /* to whose files there are links in ../in */
     int64_t bytes;                      /* that it is given, by which what it may take is bounded */
     int (*stop)(void *user);
     void *user;

@@ -130,7 +130,8 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
     int64_t bytes;
     bool says;
     if (!read_header(&header, path, &bytes, &says))
-        return lob_fail_file(error, LOB_EDATA, path, "is DICOM that names no series");
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "is DICOM that names no series; name the folder of its images");
     if (header.rows < 1 || header.columns < 1)
         return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image");
     if (header.frames > 1 || header.is_segmentation) {

@@ -114,6 +114,7 @@ static lob_status run(seg *g, const lob_dicom_series *series)
         .words = {"--inputImageList", "labels.nrrd", "--inputDICOMDirectory", "../in",
                   "--inputMetadata", "about.json", "--outputDICOM", "seg.dcm"},
         .folder = g->made,
+        .series = series,
         .bytes = series->file_bytes + lob_voxels(&g->labels) * g->set.count / 8,
         .stop = g->options->stop,
         .user = g->options->user,
