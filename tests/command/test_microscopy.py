@@ -6,7 +6,9 @@ import h5py
 import nibabel
 import numpy as np
 import pytest
-from conftest import good, save, scan_array, seeds_array
+import SimpleITK
+import tifffile
+from conftest import good, refused, save, scan_array, seeds_array
 from skimage.io import imread
 from test_components_options import read_tsv
 
@@ -102,3 +104,41 @@ def test_hdf5_without_orientation(tmp_path):
     save(scan_array(), tmp_path / "scan.nii")
     good("convert", "scan.nii", "itk.h5", cwd=tmp_path)
     assert info(tmp_path, "itk.h5")["orientation"] == "RAS"
+
+
+NOTHING_SAID = ["tif", "itk.tif", "h5", "nii"]
+
+
+@pytest.mark.parametrize("kind", NOTHING_SAID)
+def test_labels_that_do_not_say_where_they_lie(tmp_path, kind):
+    """As programs that find cells write them: they lie as the stack does, by voxels, and a note says so."""
+    stack, labels = scan_array().T, seeds_array().T
+    stack = np.clip(stack, 0, 65535).astype(np.uint16)
+    about = {"axes": "ZYX", "PhysicalSizeX": 0.2, "PhysicalSizeY": 0.2, "PhysicalSizeZ": 0.4}
+    tifffile.imwrite(tmp_path / "stack.ome.tif", stack, metadata=about)
+    tifffile.imwrite(tmp_path / "known.ome.tif", labels, metadata=about)
+    for name, array in (("labels", labels), ("part", labels[1:])):
+        if kind == "tif":
+            tifffile.imwrite(tmp_path / f"{name}.tif", array)
+        elif kind == "itk.tif":  # it has 1 mm, but for rounding
+            SimpleITK.WriteImage(SimpleITK.GetImageFromArray(array), tmp_path / f"{name}.itk.tif")
+        elif kind == "h5":
+            with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+                file["label"] = array
+        else:
+            nibabel.save(nibabel.Nifti1Image(array.T, None), tmp_path / f"{name}.nii")
+    for words, out in (
+        (["growcut", "stack.ome.tif", "LABELS"], ["-o", "out.ome.tif"]),
+        (["stats", "stack.ome.tif", "LABELS"], ["--table", "out.tsv"]),
+        (["stats", "stack.ome.tif", "LABELS", "--max-memory", "12KiB"], ["--table", "out.tsv"]),
+    ):
+        made = []
+        for name in ("known.ome.tif", f"labels.{kind}"):
+            done = good(*(name if word == "LABELS" else word for word in words), *out, "--force", cwd=tmp_path)
+            made.append((tmp_path / out[1]).read_bytes())
+        assert made[0] == made[1]
+        assert f"labels.{kind}: says nothing of where it lies; it is taken to lie as stack.ome.tif does" in done.stderr
+    good("compare", "known.ome.tif", f"labels.{kind}", "--strict", cwd=tmp_path)
+    refused(tmp_path, ["stats", "stack.ome.tif", f"part.{kind}"], 65, "not on the same grid")
+    save(stack.T.astype(np.int16), tmp_path / "patient.nii", np.diag([0.5, 0.5, 0.5, 1]))
+    refused(tmp_path, ["stats", "patient.nii", f"labels.{kind}"], 65, "not on the same grid")

@@ -59,6 +59,13 @@ static cJSON *last_input(lob_session *s)
     return cJSON_GetArrayItem(s->inputs, cJSON_GetArraySize(s->inputs) - 1);
 }
 
+static void drop_header(lob_volume *volume)
+{
+    free(volume->header.bytes);
+    free(volume->header.extensions);
+    volume->header = (lob_header){.format = NULL};
+}
+
 /* Turn a volume's axes as the image's run. */
 static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, const char *path,
                        const lob_volume *image, const char *image_path)
@@ -138,13 +145,30 @@ static void note_outside(lob_session *s, const lob_volume *volume, const int64_t
         lob_session_note(s, "%s: what lies outside of %s is left out", path, image_path);
 }
 
+bool lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path, const lob_volume *image,
+                    const char *image_path)
+{
+    const lob_geometry *const g = &volume->geometry;
+    bool says = !g->unoriented;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++) says = says || !(fabs(g->affine[r][c] - (r == c)) < 1e-4);
+    if (says || !image->geometry.unoriented || !lob_same_dims(volume->dims, image->dims))
+        return false;
+    s->error = (lob_error){.text = ""};
+    volume->geometry = image->geometry;
+    drop_header(volume);
+    lob_session_note(s, "%s: says nothing of where it lies; it is taken to lie as %s does", path,
+                     image_path);
+    return true;
+}
+
 lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
                          const lob_volume *image, const char *image_path)
 {
     lob_turn how;
     if (first) memset(first, 0, 3 * sizeof *first);
     lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
-    if (st == LOB_OK) return st;
+    if (st == LOB_OK || lob_grid_adopt(s, volume, path, image, image_path)) return LOB_OK;
     const bool turned = lob_turn_onto(&how, volume, image);
     const bool placed = first && !turned && find_part(&how, first, volume, image);
     if (!turned && !placed) return st;
@@ -344,7 +368,5 @@ void lob_grid_state(lob_volume *volume, const lob_stated_grid *stated)
     }
     for (int row = 0; row < 3 && !isnan(stated->origin[0]); row++)
         g->affine[row][3] = stated->origin[row];
-    free(volume->header.bytes);
-    free(volume->header.extensions);
-    volume->header = (lob_header){.format = NULL};
+    drop_header(volume);
 }

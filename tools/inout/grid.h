@@ -17,6 +17,14 @@ int lob_grid_slice_axis(int slices, const lob_geometry *geometry);
 lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 
 /*
+ * Give a volume whose file says nothing of where it lies, as many pictures and stacks of labels do
+ * not, the grid of an image that has as many voxels along each axis and lies in no patient; a note
+ * tells. Returns false, with the volume as it was, where this does not hold.
+ */
+bool lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path, const lob_volume *image,
+                    const char *image_path);
+
+/*
  * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged
  * or flipped is reoriented, and the report says so. What would have to be interpolated is refused.
  *

@@ -1,6 +1,7 @@
 /* Reading a volume in slabs with a halo, and writing what is made of them. */
 #include "tools/inout/slabs.h"
 
+#include "tools/inout/grid.h"
 #include "tools/session/ranks.h"
 #include "volumes/lists.h"
 #include "volumes/reorient.h"
@@ -35,11 +36,12 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *in,
                                  const char *path)
 {
-    const lob_volume *const v = &in->volume;
+    lob_volume *const v = &in->volume;
     const bool alone = !s->ranks && w->plan == 0;
     lob_turn turn;
     LOB_TRY(lob_session_open(s, in, path, LOB_FRAME_NONE));
-    const lob_status st = lob_same_grid(&w->volume, w->path, v, path, &s->error);
+    lob_status st = lob_same_grid(&w->volume, w->path, v, path, &s->error);
+    if (st != LOB_OK && lob_grid_adopt(s, v, path, &w->volume, w->path)) st = LOB_OK;
     if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
         return lob_fail_file_hint(&s->error, alone ? LOB_ENOMEM : LOB_EARG,
                                   alone ? LOB_HINT_RAISE_MEMORY : LOB_HINT_NONE, path,
