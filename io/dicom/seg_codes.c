@@ -16,11 +16,17 @@ typedef struct {
     char value[65], scheme[17], meaning[65];
 } seg_code;
 
-/* What a segment is. */
+/* What a segment is: such as an anatomical structure, a kidney, left; a mass, in the liver. Empty
+ * values from the modifier on: none. */
+enum { CATEGORY, TYPE, MODIFIER, REGION, REGION_MODIFIER, CODES };
 typedef struct {
-    seg_code category, type;
-    seg_code modifier; /* such as a side; an empty value: none */
+    seg_code code[CODES];
 } segment_codes;
+
+static const char *const keys[CODES] = {"SegmentedPropertyCategoryCodeSequence",
+                                        "SegmentedPropertyTypeCodeSequence",
+                                        "SegmentedPropertyTypeModifierCodeSequence",
+                                        "AnatomicRegionSequence", "AnatomicRegionModifierSequence"};
 
 /* ---- organs ---- */
 
@@ -151,10 +157,10 @@ static bool find_name(segment_codes *codes, const char *name)
     snprintf(quoted, sizeof quoted, "|%s|", name);
     for (size_t i = 0; i < sizeof structures / sizeof structures[0]; i++) {
         if (!strstr(structures[i].names, quoted)) continue;
-        codes->category = structures[i].altered ? altered : anatomical;
-        codes->type = (seg_code){.scheme = "SCT"};
-        strcpy(codes->type.value, structures[i].value);
-        strcpy(codes->type.meaning, structures[i].meaning);
+        codes->code[CATEGORY] = structures[i].altered ? altered : anatomical;
+        codes->code[TYPE] = (seg_code){.scheme = "SCT"};
+        strcpy(codes->code[TYPE].value, structures[i].value);
+        strcpy(codes->code[TYPE].meaning, structures[i].meaning);
         return true;
     }
     return false;
@@ -167,8 +173,8 @@ static void find_organ(segment_codes *codes, const char *typed)
     if (find_name(codes, name)) return;
     const bool is_left = take_word(name, "left"), is_right = !is_left && take_word(name, "right");
     if (!find_name(codes, name)) return;
-    if (is_left) codes->modifier = left;
-    if (is_right) codes->modifier = right;
+    if (is_left) codes->code[MODIFIER] = left;
+    if (is_right) codes->code[MODIFIER] = right;
 }
 
 /* ---- terminology ---- */
@@ -186,38 +192,45 @@ static bool next_part(const char **at, char end, char *out, size_t size)
 }
 
 /* "SCT^10200004^Liver", up to the next '~'. */
-static bool take_code(seg_code *code, const char **at)
+static bool take_code(seg_code *code, const char *at)
 {
-    *code = (seg_code){.value = ""};
-    const bool fits = next_part(at, '^', code->scheme, sizeof code->scheme) &&
-                      next_part(at, '^', code->value, sizeof code->value) &&
-                      next_part(at, '~', code->meaning, sizeof code->meaning);
-    return fits && (!code->value[0] || (code->scheme[0] && code->meaning[0]));
+    const bool fits = next_part(&at, '^', code->scheme, sizeof code->scheme) &&
+                      next_part(&at, '^', code->value, sizeof code->value) &&
+                      next_part(&at, '~', code->meaning, sizeof code->meaning);
+    return fits && code->scheme[0] && code->value[0] && code->meaning[0];
 }
 
+/* Behind the names of two lists, that of the first three and that of regions. */
 static bool take_terminology(segment_codes *codes, const char *text)
 {
-    const char *at = strchr(text, '~'); /* behind the name of its list */
-    if (!at) return false;
-    at++;
-    segment_codes found = {.category.value = ""};
-    if (!take_code(&found.category, &at) || !take_code(&found.type, &at)) return false;
-    if (!take_code(&found.modifier, &at)) found.modifier = (seg_code){.value = ""};
-    if (!found.category.value[0] || !found.type.value[0]) return false;
+    segment_codes found = {.code = {{.value = ""}}};
+    for (int i = 0, part = 0; i < CODES; part++) {
+        if (part != 0 && part != 1 + REGION) {
+            if (!take_code(&found.code[i], text)) found.code[i] = (seg_code){.value = ""};
+            i++;
+        }
+        text += strcspn(text, "~");
+        if (*text) text++;
+    }
+    if (!found.code[CATEGORY].value[0] || !found.code[TYPE].value[0]) return false;
     *codes = found;
     return true;
 }
 
 /*
- * The codes of a label: those of its terminology; without one, those of an organ of its name, in
- * whatever case, with blanks, '_' or '-', and with or without a side ("Left kidney",
- * "kidney_left"); else those of a tissue. row NULL: it has none.
+ * The codes of a label: those of its terminology; without one, or of the tissue that 3D Slicer
+ * makes of each new segment, those of an organ of its name, in whatever case, with blanks, '_' or
+ * '-', and with or without a side ("Left kidney", "kidney_left"); else those of a tissue. row NULL:
+ * it has none.
  */
 static segment_codes codes_of(const lob_label_name *row)
 {
-    segment_codes codes = {.category = tissue, .type = tissue};
-    if (row && !(row->terminology && take_terminology(&codes, row->terminology)))
-        find_organ(&codes, row->name);
+    segment_codes codes = {
+        .code = {tissue, tissue}
+    };
+    if (row && row->terminology) take_terminology(&codes, row->terminology);
+    const bool says = strcmp(codes.code[TYPE].meaning, tissue.meaning) != 0;
+    if (row && !says && !codes.code[REGION].value[0]) find_organ(&codes, row->name);
     return codes;
 }
 
@@ -231,13 +244,9 @@ static const char *text_of(const cJSON *object, const char *key)
 
 static char *terminology_of(const cJSON *segment)
 {
-    static const char *const keys[] = {"SegmentedPropertyCategoryCodeSequence",
-                                       "SegmentedPropertyTypeCodeSequence",
-                                       "SegmentedPropertyTypeModifierCodeSequence",
-                                       "AnatomicRegionSequence", "AnatomicRegionModifierSequence"};
-    char *parts[5] = {NULL}, *whole = NULL;
+    char *parts[CODES] = {NULL}, *whole = NULL;
     bool fits = true;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < CODES; i++) {
         const cJSON *const code = cJSON_GetObjectItemCaseSensitive(segment, keys[i]);
         fits = asprintf(&parts[i], "%s^%s^%s", text_of(code, "CodingSchemeDesignator"),
                         text_of(code, "CodeValue"), text_of(code, "CodeMeaning")) >= 0 &&
@@ -248,7 +257,7 @@ static char *terminology_of(const cJSON *segment)
                           "codes - DICOM master list~%s~%s",
                           parts[0], parts[1], parts[2], parts[3], parts[4]) < 0)
         whole = NULL;
-    for (int i = 0; i < 5; i++) free(parts[i]);
+    for (int i = 0; i < CODES; i++) free(parts[i]);
     return whole;
 }
 
@@ -336,9 +345,7 @@ static cJSON *segment_of(const lob_label_name *row, int32_t number, int32_t id)
     cJSON_AddStringToObject(s, "SegmentDescription", name);
     cJSON_AddStringToObject(s, "SegmentAlgorithmType", "SEMIAUTOMATIC");
     cJSON_AddStringToObject(s, "SegmentAlgorithmName", "Lobule " LOB_VERSION);
-    add_code(s, "SegmentedPropertyCategoryCodeSequence", &codes.category);
-    add_code(s, "SegmentedPropertyTypeCodeSequence", &codes.type);
-    add_code(s, "SegmentedPropertyTypeModifierCodeSequence", &codes.modifier);
+    for (int i = 0; i < CODES; i++) add_code(s, keys[i], &codes.code[i]);
     cJSON_AddItemToObject(s, "recommendedDisplayRGBValue", cJSON_CreateIntArray(rgb, 3));
     return s;
 }

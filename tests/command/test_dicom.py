@@ -260,6 +260,14 @@ def test_several_volumes_of_a_series(tmp_path):
 
 
 @wants_dcm2niix
+def test_a_damaged_file_is_named(tmp_path):
+    folder = Series(blobs((6, 24, 20))).save(tmp_path / "scan", [5, 3, 1, 0, 2, 4], name="{:d} é")
+    whole = (folder / "4 é").read_bytes()
+    (folder / "4 é").write_bytes(whole[:-500])
+    assert_one_line(lobule("info", "scan", cwd=tmp_path), 65, "dcm2niix fails on it", str(folder.resolve() / "4 é"))
+
+
+@wants_dcm2niix
 def test_a_recipe_converts_once(tmp_path, study, monkeypatch):
     """Two lines read the folder, and a third its file: one conversion each."""
     folder, first, _ = study
@@ -420,9 +428,11 @@ def made_labels(tmp_path, ct):
     save(labels, tmp_path / "labels.nii.gz", scan.affine)
     (tmp_path / "names.csv").write_text(
         "LabelValue,Name,Color_R,Color_G,Color_B,Color_A,Category_CodingScheme,Category_CodeValue,"
-        "Category_CodeMeaning,Type_CodingScheme,Type_CodeValue,Type_CodeMeaning\n"
-        "1,kidney_left,10,200,30,255,,,,,,\n3,mine: größer,200,10,30,255,,,,,,\n"
-        "7,tumor core,0,0,255,255,SCT,49755003,Morphologically Altered Structure,SCT,4147007,Mass\n"
+        "Category_CodeMeaning,Type_CodingScheme,Type_CodeValue,Type_CodeMeaning,Region_CodingScheme,Region_CodeValue,"
+        "Region_CodeMeaning\n"
+        "1,kidney_left,10,200,30,255,SCT,85756007,Tissue,SCT,85756007,Tissue,,,\n"  # as 3D Slicer has a new one
+        "3,mine: größer,200,10,30,255,,,,,,,,,\n"
+        "7,tumor core,0,0,255,255,SCT,49755003,Morphologically Altered Structure,SCT,4147007,Mass,SCT,10200004,Liver\n"
     )
     return labels
 
@@ -438,7 +448,7 @@ def test_a_segmentation_out(tmp_path, ct, labels):
     assert (kidney.segmented_property_type.value, kidney.segmented_property_type.meaning) == ("64033007", "Kidney")
     assert kidney.SegmentedPropertyTypeCodeSequence[0].SegmentedPropertyTypeModifierCodeSequence[0].CodeMeaning == "Left"
     assert (mine.segmented_property_type.value, mass.segmented_property_type.value) == ("85756007", "4147007")
-    assert mass.segmented_property_category.value == "49755003"
+    assert mass.segmented_property_category.value == "49755003" and mass.AnatomicRegionSequence[0].CodeMeaning == "Liver"
     assert seg.PatientID == "P1" and seg.StudyInstanceUID == scan.study
     assert seg.FrameOfReferenceUID == scan.frame_of_reference
     # each voxel, by the images that the SEG refers to
