@@ -22,11 +22,7 @@ typedef struct {
     char message[160];
     const lob_input *file;
     size_t at;
-    lob_output *output;
-    FILE *memory;      /* in its place */
-    lob_status status; /* of the output */
-    double write_s;    /* that it took */
-    lob_error *error;
+    FILE *memory;
 } session;
 
 static void on_error(png_structp png, png_const_charp message)
@@ -189,18 +185,12 @@ static bool png_sniff(const lob_location *where, const lob_input *file)
 static void write_bytes(png_structp png, png_bytep bytes, size_t n)
 {
     session *s = png_get_io_ptr(png);
-    const double start_s = lob_clock_s();
-    if (s->output)
-        s->status = lob_output_write(s->output, bytes, n, s->error);
-    else if (fwrite(bytes, 1, n, s->memory) != n)
-        s->status = lob_fail(s->error, LOB_ENOMEM, "out of memory");
-    s->write_s += lob_clock_s() - start_s;
-    if (s->status != LOB_OK) png_error(png, "write failed");
+    if (fwrite(bytes, 1, n, s->memory) != n) png_error(png, "out of memory");
 }
 
 static void flush_bytes(png_structp png)
 {
-    (void)png; /* lob_output_commit does */
+    (void)png;
 }
 
 typedef struct {
@@ -232,35 +222,36 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
     return true;
 }
 
-/* Compress an image and hand it to the session's output. */
-static lob_status compress_image(session *s, const image_source *image, const char *path)
+/* The bytes of an image as a PNG, malloc'ed; NULL without memory. */
+static char *encode(size_t *size, const image_source *image)
 {
-    lob_status st = LOB_OK;
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, s, on_error, on_warning);
+    char *bytes;
+    session s = {.memory = lob_memory_stream(&bytes, size)};
+    if (!s.memory) return NULL;
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info) {
-        st = lob_fail_file(s->error, LOB_ENOMEM, path, "out of memory");
-    } else {
-        png_set_write_fn(png, s, write_bytes, flush_bytes);
-        if (!write_rows(png, info, image))
-            st = s->status != LOB_OK
-                     ? s->status
-                     : lob_fail_file(s->error, LOB_EIO, path, "libpng: %s", s->message);
-    }
+    if (info) png_set_write_fn(png, &s, write_bytes, flush_bytes);
+    const bool whole = info && write_rows(png, info, image);
     png_destroy_write_struct(&png, &info);
-    return st;
+    if (!lob_memory_stream_end(s.memory, &bytes, size)) return NULL;
+    if (whole) return bytes;
+    free(bytes);
+    return NULL;
 }
 
 static lob_status write_image(const image_source *image, const char *path, bool force,
                               double *compress_s, lob_error *error)
 {
-    lob_output output;
-    session s = {.output = &output, .error = error};
-    LOB_TRY(lob_output_begin(&output, path, force, error));
+    lob_output_part all;
+    LOB_TRY(lob_output_check(path, force, error));
     const double start_s = lob_clock_s();
-    const lob_status st = compress_image(&s, image, path);
-    *compress_s += lob_clock_s() - start_s - s.write_s;
-    return lob_output_end(&output, st, error);
+    char *const bytes = encode(&all.size, image);
+    *compress_s += lob_clock_s() - start_s;
+    if (!bytes) return lob_fail_file(error, LOB_ENOMEM, path, "out of memory");
+    all.bytes = bytes;
+    const lob_status st = lob_output_whole(path, force, &all, 1, error);
+    free(bytes);
+    return st;
 }
 
 /* The source of an RGB image; false: it has no sound sides. */
@@ -291,21 +282,12 @@ lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned 
                               int64_t width, int64_t height, lob_error *error)
 {
     image_source image;
-    char *bytes = NULL;
     *png = NULL;
     if (!rgb_source(&image, rgb, width, height))
         return lob_fail(error, LOB_EARG, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
     image.level = 6; /* what is kept in a text is small, and to be kept so */
-    session s = {.memory = lob_memory_stream(&bytes, size), .error = error};
-    lob_status st =
-        s.memory ? compress_image(&s, &image, "PNG") : lob_fail(error, LOB_ENOMEM, "out of memory");
-    if (s.memory && !lob_memory_stream_end(s.memory, &bytes, size) && st == LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "out of memory");
-    if (st == LOB_OK)
-        *png = (unsigned char *)bytes;
-    else
-        free(bytes);
-    return st;
+    *png = (unsigned char *)encode(size, &image);
+    return *png ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 
 /* Whole numbers of another type than uint8 as uint16; false: one is beyond. */
