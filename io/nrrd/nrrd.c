@@ -13,7 +13,6 @@
  */
 #include "io/gzip.h"
 #include "io/nrrd/nrrd_header.h"
-#include "io/nrrd/nrrd_write.h"
 #include "volumes/labels.h"
 
 #include <stdio.h>

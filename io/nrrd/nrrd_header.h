@@ -57,4 +57,11 @@ const char *lob_nrrd_type(int *length, lob_type type);
 /* The terminology in a segment's tags, malloc'ed; NULL where there is none, or no memory. */
 char *lob_nrrd_terminology(const lob_nrrd_segment *segment);
 
+/* nrrd_write.c: does the name ask for a segmentation? */
+bool lob_is_segmentation_name(const char *path);
+
+/* The row's write. */
+lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
+                          const lob_write_options *options, lob_error *error);
+
 #endif

@@ -1,9 +1,8 @@
 /* Writing NRRD files and segmentations. */
-#include "io/nrrd/nrrd_write.h"
+#include "io/nrrd/nrrd_header.h"
 
 #include "io/byte_order.h"
 #include "io/gzip.h"
-#include "io/nrrd/nrrd_header.h"
 #include "io/platform.h"
 #include "volumes/bytes.h"
 #include "volumes/lists.h"

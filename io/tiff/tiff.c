@@ -7,7 +7,6 @@
 #include "io/tiff/tiff_pages.h"
 #include "io/tiff/tiff_session.h"
 #include "io/tiff/tiff_text.h"
-#include "io/tiff/tiff_write.h"
 #include "volumes/blocks.h"
 #include "volumes/clock.h"
 #include "volumes/reorient.h"

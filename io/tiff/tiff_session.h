@@ -26,6 +26,12 @@ typedef struct {
  */
 TIFF *lob_tiff_open(lob_tiff_session *s, const char *mode, uint64_t most);
 
+/* tiff_write.c: lob_format.write and .holds. One page for each channel and slice, channels
+ * fastest. */
+lob_status lob_tiff_write(const lob_volume *volume, const lob_location *where,
+                          const lob_write_options *options, lob_error *error);
+lob_status lob_tiff_holds(const lob_volume *volume, const lob_location *where, lob_error *error);
+
 /* libtiff's name for numbers of this type. */
 static inline uint16_t lob_tiff_format(lob_type type)
 {

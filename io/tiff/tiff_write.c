@@ -3,8 +3,6 @@
  * handed to libtiff in their order, so the bytes do not depend on threads. BigTIFF where offsets of
  * 32 bits could fall short.
  */
-#include "io/tiff/tiff_write.h"
-
 #include "io/tiff/tiff_session.h"
 #include "io/tiff/tiff_text.h"
 #include "volumes/clock.h"
