@@ -239,7 +239,7 @@ static bool is_list(const char *name)
     return strncmp(name, "LIST", 4) == 0 && (name[4] == '\0' || name[4] == ' ');
 }
 
-static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_image *image,
+static lob_status read_voxels(lob_volume *out, const header *h, lob_raw_image *image,
                               const lob_reading *r)
 {
     const char *name = value_of(h, "ElementDataFile", NULL);
@@ -258,13 +258,8 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
         return bad(h, "ElementDataFile", "several files; save the volume in 3D Slicer as one");
     LOB_TRY(lob_raw_open(&voxels, r->where->file, name, r->error));
     lob_info_add_file(r->info, &voxels);
-    const int64_t bytes =
-        lob_product(lob_raw_numbers(image), (int64_t)lob_type_of(image->type)->bytes, 1, 1);
-    size_t from = skip > 0 ? (size_t)skip : 0;
-    if (skip < 0 && bytes >= 0 && (uint64_t)bytes <= voxels.size)
-        from = voxels.size - (size_t)bytes;
-    if (from > voxels.size) from = voxels.size;
-    const lob_status st = lob_raw_read(out, image, voxels.bytes + from, voxels.size - from, r);
+    image->skip = (int64_t)skip;
+    const lob_status st = lob_raw_read(out, image, voxels.bytes, voxels.size, r);
     lob_input_close(&voxels);
     return st;
 }

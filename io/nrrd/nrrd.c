@@ -172,27 +172,19 @@ static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const lob_re
 
 /* ---- reading ---- */
 
-/* Where the voxels begin in the file that holds them. */
-static lob_status find_voxels(const unsigned char **bytes, size_t *size, const lob_nrrd *n,
-                              const lob_input *file, size_t from, const lob_reading *r)
+/* Where the voxels begin in the file that holds them, but for bytes to be skipped. */
+static lob_status find_voxels(const unsigned char **bytes, const lob_nrrd *n, const lob_input *file,
+                              size_t from, const lob_reading *r)
 {
     const unsigned char *at = file->bytes + from, *end = file->bytes + file->size;
     for (int64_t line = 0; line < n->line_skip && at; line++) {
         at = memchr(at, '\n', (size_t)(end - at));
         if (at) at++;
     }
+    *bytes = at;
     if (!at) return LOB_FAIL(r, LOB_EDATA, "ends before the lines to be skipped do");
-    const int64_t left = end - at;
-    const int64_t needed =
-        lob_product(lob_raw_numbers(&n->image), (int64_t)lob_type_of(n->image.type)->bytes, 1, 1);
-    int64_t skip = n->skip;
-    if (n->image.compressed) skip = 0; /* it counts inflated bytes, which we refuse below */
-    if (n->image.compressed && n->skip != 0)
+    if (n->image.compressed && n->image.skip != 0) /* it counts inflated bytes */
         return LOB_FAIL(r, LOB_EDATA, "a byte skip in compressed voxels is not read");
-    if (skip < 0) skip = needed >= 0 && needed <= left ? left - needed : 0;
-    if (skip > left) return LOB_FAIL(r, LOB_EDATA, "ends before the bytes to be skipped do");
-    *bytes = at + skip;
-    *size = (size_t)(left - skip);
     return LOB_OK;
 }
 
@@ -217,14 +209,14 @@ static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_read
     /* labels are of one frame */
     if (n->segment_count > 0 && chosen.frame == LOB_FRAME_ALL) chosen.frame = LOB_FRAME_UNSAID;
     const unsigned char *bytes = NULL;
-    size_t size = 0;
     if (n->data_file) {
         LOB_TRY(lob_raw_open(&other, r->where->file, n->data_file, r->error));
         lob_info_add_file(r->info, &other);
         voxels = &other;
     }
-    lob_status st = find_voxels(&bytes, &size, n, voxels, n->data_file ? 0 : n->header_bytes, r);
-    if (st == LOB_OK) st = lob_raw_read(out, &n->image, bytes, size, r);
+    lob_status st = find_voxels(&bytes, n, voxels, n->data_file ? 0 : n->header_bytes, r);
+    if (st == LOB_OK)
+        st = lob_raw_read(out, &n->image, bytes, (size_t)(voxels->bytes + voxels->size - bytes), r);
     lob_input_close(&other);
     out->geometry = n->geometry;
     out->frame_step_s = n->frame_step_s;

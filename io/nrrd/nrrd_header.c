@@ -277,7 +277,7 @@ static lob_status find_storage(parser *p)
     }
     if (p->line_skip && (!scan_whole(&p->out->line_skip, p->line_skip) || p->out->line_skip < 0))
         return bad(p, "line skip", p->line_skip, "no number of lines");
-    if (p->byte_skip && (!scan_whole(&p->out->skip, p->byte_skip) || p->out->skip < -1))
+    if (p->byte_skip && (!scan_whole(&image->skip, p->byte_skip) || image->skip < -1))
         return bad(p, "byte skip", p->byte_skip, "no number of bytes");
     p->out->data_file = p->data_file;
     return LOB_OK;

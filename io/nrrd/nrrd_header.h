@@ -24,7 +24,6 @@ typedef struct {
     lob_raw_image image;
     lob_geometry geometry;
     double frame_step_s; /* 0: not given */
-    int64_t skip;        /* bytes before the voxels; -1: the voxels are the file's last bytes */
     int64_t line_skip;
     const char *data_file; /* NULL: the voxels follow the header */
     char **keys;           /* key_count of them, "key" of "key:=value", malloc'ed */

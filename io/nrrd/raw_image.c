@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t lob_raw_numbers(const lob_raw_image *image)
+/* Bytes of a block; -1 where they do not fit in 64 bits. */
+static int64_t block_bytes_of(const lob_raw_image *image)
 {
-    const int64_t *n = image->side;
-    return lob_product(lob_product(n[0], n[1], n[2], n[3]), n[4], 1, 1);
+    const int64_t *n = image->side, word = (int64_t)lob_type_of(image->type)->bytes;
+    return lob_product(lob_product(n[0], n[1], n[2], n[3]), n[4], word, 1);
 }
 
 /* ---- reading ---- */
@@ -148,8 +149,12 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
                         size_t size, const lob_reading *r)
 {
     const int64_t word = (int64_t)lob_type_of(image->type)->bytes;
-    const int64_t total = lob_product(lob_raw_numbers(image), word, 1, 1);
-    int64_t frames;
+    const int64_t total = block_bytes_of(image), all = (int64_t)size;
+    int64_t frames, skip = image->skip;
+    if (skip < 0) skip = total >= 0 && total <= all ? all - total : 0;
+    if (skip > all) return LOB_FAIL(r, LOB_EDATA, "ends before the bytes to be skipped do");
+    bytes += skip;
+    size -= (size_t)skip;
     LOB_TRY(check_size(image, total, size, r));
     LOB_TRY(describe(out, &frames, image, r));
     if (r->options->header_only) return LOB_OK;

@@ -16,16 +16,14 @@ typedef struct {
     bool compressed;              /* gzip or zlib */
     int64_t side[LOB_RAW_AXES];   /* each >= 1 */
     int64_t stride[LOB_RAW_AXES]; /* in numbers; together they cover the block once */
+    int64_t skip;                 /* bytes before the block; below 0: all that it leaves */
 } lob_raw_image;
-
-/* Numbers of the block; -1 where they do not fit in 64 bits. */
-int64_t lob_raw_numbers(const lob_raw_image *image);
 
 /*
  * Read one frame, or all: channel after channel, x fastest, in this machine's byte order. Sets
  * out's data, type, dims, channels, frames and frame.
  *
- *   bytes  in  size of them, from the block's first on; what follows the block is a warning
+ *   bytes  in  size of them, from those that are skipped on; what follows the block is a warning
  *
  * Returns LOB_OK, LOB_EDATA (cut short, damaged, no such frame) or LOB_ENOMEM.
  */
