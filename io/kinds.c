@@ -139,17 +139,24 @@ bool lob_kind_is_dicom(const lob_kind *kind)
     return kind == &kinds[DICOM] || kind == &kinds[DICOM_FOLDER];
 }
 
+char *lob_zarr_metadata_file(const char *folder)
+{
+    static const char *const names[] = {"zarr.json", ".zarray", ".zgroup", ".zattrs"};
+    char *file = NULL;
+    for (size_t i = 0; !file && i < sizeof names / sizeof names[0]; i++) {
+        if (asprintf(&file, "%s/%s", folder, names[i]) < 0) return NULL;
+        if (lob_is_file(file)) break;
+        free(file);
+        file = NULL;
+    }
+    return file;
+}
+
 bool lob_folder_is_zarr(const char *folder)
 {
-    static const char *const names[] = {"zarr.json", ".zarray", ".zgroup"};
-    bool is = false;
-    for (size_t i = 0; !is && i < sizeof names / sizeof names[0]; i++) {
-        char *file;
-        if (asprintf(&file, "%s/%s", folder, names[i]) < 0) return false;
-        is = lob_is_file(file);
-        free(file);
-    }
-    return is;
+    char *const file = lob_zarr_metadata_file(folder);
+    free(file);
+    return file;
 }
 
 const lob_kind *lob_kind_of_folder(const char *path)

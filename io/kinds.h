@@ -18,7 +18,8 @@ const lob_kind *lob_kind_of_file(const char *path, const lob_input *file);
 /* Is it DICOM, a file or a folder of it, which other programs convert? */
 bool lob_kind_is_dicom(const lob_kind *kind);
 
-/* Does a folder hold the metadata of Zarr? */
+/* The file in a folder with the metadata of Zarr, malloc'ed; NULL: there is none, or no memory. */
+char *lob_zarr_metadata_file(const char *folder);
 bool lob_folder_is_zarr(const char *folder);
 
 /* The kind of a folder by what lies in it, DICOM or Zarr; NULL: it is no volume. */

@@ -5,6 +5,7 @@
 #include "io/zarr/zarr.h"
 
 #include "io/folder.h"
+#include "io/kinds.h"
 #include "io/length_units.h"
 #include "io/nifti/nifti_header.h"
 #include "io/platform.h"

@@ -3,6 +3,7 @@
 
 #include "io/byte_order.h"
 #include "io/format.h"
+#include "io/kinds.h"
 #include "io/platform.h"
 
 #include <float.h>
@@ -18,23 +19,6 @@ char *lob_zarr_below(const char *folder, const char *name)
     char *path;
     while (*name == '/') name++;
     return asprintf(&path, *name ? "%s/%s" : "%s", folder, name) < 0 ? NULL : path;
-}
-
-static char *existing(const char *folder, const char *name)
-{
-    char *const path = lob_zarr_below(folder, name);
-    if (path && lob_is_file(path)) return path;
-    free(path);
-    return NULL;
-}
-
-char *lob_zarr_metadata_file(const char *folder)
-{
-    static const char *const names[] = {"zarr.json", ".zarray", ".zgroup", ".zattrs"};
-    char *path = NULL;
-    for (size_t i = 0; !path && i < sizeof names / sizeof names[0]; i++)
-        path = existing(folder, names[i]);
-    return path;
 }
 
 static lob_status read_json(cJSON **out, const char *file, const char *path, lob_error *error)
@@ -60,8 +44,9 @@ const char *lob_json_text(const cJSON *object, const char *name)
 static lob_status read_attributes(lob_zarr_node *node, const char *folder, const char *path,
                                   lob_error *error)
 {
-    char *const file = existing(folder, ".zattrs");
-    const lob_status st = file ? read_json(&node->own, file, path, error) : LOB_OK;
+    char *const file = lob_zarr_below(folder, ".zattrs");
+    const bool there = file && lob_is_file(file);
+    const lob_status st = there ? read_json(&node->own, file, path, error) : LOB_OK;
     node->ome = node->own;
     free(file);
     return st;

@@ -49,9 +49,6 @@ typedef struct {
     bool is_array, v2;
 } lob_zarr_node;
 
-/* The file with a node's metadata in a folder, malloc'ed; NULL: it is no node, or no memory. */
-char *lob_zarr_metadata_file(const char *folder);
-
 /* Join a folder and a name below it: malloc'ed, NULL without memory. */
 char *lob_zarr_below(const char *folder, const char *name);
 

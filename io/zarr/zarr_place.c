@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/folder.h"
+#include "io/kinds.h"
 #include "io/platform.h"
 #include "io/zarr/zarr_array.h"
 #include "io/zarr/zarr_image.h"
