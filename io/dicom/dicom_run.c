@@ -37,6 +37,15 @@ char *lob_dicom_links(const lob_scratch *scratch, const lob_dicom_series *series
     return NULL;
 }
 
+void lob_program_heard(lob_program_end *end, const char *bytes, size_t n)
+{
+    const size_t room = sizeof end->text - 1, used = strlen(end->text);
+    const size_t drop = used + n > room ? used + n - room : 0;
+    memmove(end->text, end->text + drop, used - drop);
+    memcpy(end->text + used - drop, bytes, n);
+    end->text[used - drop + n] = '\0';
+}
+
 static bool says_error(const char *line, size_t n)
 {
     static const char word[] = "error";
