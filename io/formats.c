@@ -297,7 +297,8 @@ static lob_status read_by_planes(lob_volume *out, const lob_opened *o)
     const bool voxels = !r->options->header_only;
     lob_status st = voxels ? lob_memory_allows(lob_volume_bytes(out), r) : LOB_OK;
     if (st == LOB_OK && voxels) {
-        out->data = lob_voxel_memory_zero(lob_volume_bytes(out));
+        out->data =
+            (source.get_box ? lob_voxel_memory_zero : lob_voxel_memory)(lob_volume_bytes(out));
         st = !out->data       ? LOB_FAIL(r, LOB_ENOMEM, "out of memory")
              : source.get_box ? source.get_box(source.state, out->data, &all, r->error)
                               : source.get(source.state, out->data, 0, out->dims.nz, r->error);
