@@ -2,7 +2,7 @@
  * HDF5 as a row of the formats: what this process does, which sees only what the helper sends.
  *
  * Reading. FILE.h5:/PATH names a data set or a group, FILE.h5 alone leaves the choice to us: of the
- * layouts in the table of hdf5_layouts.c, the first that knows the file. Each row's file says where
+ * layouts in the table of hdf5_helper.c, the first that knows the file. Each row's file says where
  * the layout puts voxels and what it says of axes, spacing and place. Where a layout has several
  * volumes, or a file several plain data sets, one has to be named.
  *

@@ -89,6 +89,28 @@ static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view, const tas
     if (all && reply->frames > 1) reply->frame = LOB_FRAME_ALL;
 }
 
+/* The layouts, in the order in which they look at a file. The last takes whatever data set there
+ * is, or says what there is to choose from. */
+static const lob_hdf5_layout *const layouts[] = {&lob_hdf5_itk,  &lob_hdf5_minc, &lob_hdf5_imaris,
+                                                 &lob_hdf5_bdv,  &lob_hdf5_mrd,  &lob_hdf5_nexus,
+                                                 &lob_hdf5_plain};
+
+/* Find what is asked for and see it as a volume. */
+static lob_status find(lob_hdf5_view *view, const lob_hdf5_layout **layout,
+                       const lob_hdf5_reading *in)
+{
+    char asked[LOB_HDF5_PATH], path[LOB_HDF5_PATH] = "";
+    lob_status st = lob_hdf5_asked(asked, in);
+    const hid_t object = st == LOB_OK ? lob_hdf5_demand(in, asked) : -1;
+    if (object < 0) return LOB_EDATA;
+    H5Oclose(object);
+    for (size_t i = 0; st == LOB_OK && !path[0] && i < sizeof layouts / sizeof layouts[0]; i++) {
+        *layout = layouts[i];
+        st = layouts[i]->find(path, asked, in);
+    }
+    return st == LOB_OK ? (*layout)->view(view, path, in) : st;
+}
+
 static void read_volume(const task *t)
 {
     const lob_read_options *const options = &t->request.options;
@@ -104,7 +126,7 @@ static void read_volume(const task *t)
         lob_fail_file(&reply.error, LOB_EDATA, t->where.path,
                       "damaged HDF5 file: the HDF5 library cannot open it");
     else
-        reply.status = lob_hdf5_find(&view, &layout, &in);
+        reply.status = find(&view, &layout, &in);
     if (reply.status == LOB_OK) describe(&reply, &view, t);
     if (reply.status == LOB_OK) {
         header = lob_hdf5_header_text(&view, layout, &in);

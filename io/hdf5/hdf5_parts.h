@@ -234,13 +234,9 @@ typedef struct {
     lob_status (*view)(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in);
 } lob_hdf5_layout;
 
-/* The rows of the table in hdf5_layouts.c, each in the file of its name. */
+/* The rows of the table in hdf5_helper.c, each in the file of its name. */
 extern const lob_hdf5_layout lob_hdf5_itk, lob_hdf5_minc, lob_hdf5_imaris, lob_hdf5_bdv,
     lob_hdf5_mrd, lob_hdf5_nexus, lob_hdf5_plain;
-
-/* Find what is asked for and see it as a volume. */
-lob_status lob_hdf5_find(lob_hdf5_view *view, const lob_hdf5_layout **layout,
-                         const lob_hdf5_reading *in);
 
 /* hdf5_metadata.c: entries that go from an HDF5 input to an HDF5 output. */
 
