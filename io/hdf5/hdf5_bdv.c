@@ -77,43 +77,35 @@ static bool has_cells(const lob_hdf5_reading *in, const choice *c)
     return lob_hdf5_is(in, path, NULL);
 }
 
-/* Fill in what is not named; false when the file is not of this layout, or has several setups
- * (setups > 1). */
-static bool complete(choice *c, int *setups, const lob_hdf5_reading *in)
+/* The first data set of what is named. */
+static choice first_of(choice c, const numbered *setups, const numbered *times)
 {
-    const numbered *setup = list_numbers('s', in), *times = list_numbers('t', in);
-    *setups = setup->n;
-    if (setup->n == 0 || times->n == 0 || (c->setup < 0 && setup->n > 1)) return false;
-    if (c->setup < 0) c->setup = setup->numbers[0];
-    if (c->level < 0) c->level = 0;
-    const choice first = {c->time_point < 0 ? times->numbers[0] : c->time_point, c->setup,
-                          c->level};
-    return has_cells(in, &first);
+    if (c.setup < 0) c.setup = setups->numbers[0];
+    if (c.time_point < 0) c.time_point = times->numbers[0];
+    if (c.level < 0) c.level = 0;
+    return c;
 }
 
 static lob_status bdv_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)
 {
     choice c;
-    int setups;
     path[0] = '\0';
     if (!parse(&c, asked)) return LOB_OK;
-    if (complete(&c, &setups, in)) {
+    const numbered *setups = list_numbers('s', in), *times = list_numbers('t', in);
+    const choice first = first_of(c, setups, times);
+    if (setups->n == 0 || times->n == 0 || !has_cells(in, &first)) return LOB_OK;
+    if (c.setup >= 0 || setups->n == 1) {
         strcpy(path, asked);
         return LOB_OK;
     }
-    const numbered *setup = list_numbers('s', in), *times = list_numbers('t', in);
-    if (setups < 2 || times->n == 0) return LOB_OK;
-    const choice first = {times->numbers[0], setup->numbers[0], 0};
-    if (c.setup >= 0 || !has_cells(in, &first)) return LOB_OK;
-
     static lob_hdf5_found found; /* large, as above */
-    found = (lob_hdf5_found){.found = setups};
-    for (int i = 0; i < setups && i < LOB_HDF5_MAX_SETS; i++) {
+    found = (lob_hdf5_found){.found = setups->n};
+    for (int i = 0; i < setups->n && i < LOB_HDF5_MAX_SETS; i++) {
         lob_data_set *row = &found.sets[i];
         if (c.time_point >= 0)
-            snprintf(row->path, sizeof row->path, "/t%05d/s%02d", c.time_point, setup->numbers[i]);
+            snprintf(row->path, sizeof row->path, "/t%05d/s%02d", c.time_point, setups->numbers[i]);
         else
-            snprintf(row->path, sizeof row->path, "/s%02d", setup->numbers[i]);
+            snprintf(row->path, sizeof row->path, "/s%02d", setups->numbers[i]);
     }
     return lob_hdf5_fail_to_choose(in, &found);
 }
@@ -182,26 +174,26 @@ static lob_status take_place(lob_hdf5_view *view, const choice *c, const double 
 static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf5_reading *in)
 {
     choice c;
-    int setups, frames = 0;
+    int frames = 0;
     parse(&c, asked);
-    const bool all = c.time_point < 0;
-    complete(&c, &setups, in);
     const numbered *times = list_numbers('t', in);
-    char(*parts)[LOB_HDF5_PATH] = calloc((size_t)(all ? times->n : 1), sizeof *parts);
+    const choice first = first_of(c, list_numbers('s', in), times);
+    const int most = c.time_point < 0 ? times->n : 1;
+    char(*parts)[LOB_HDF5_PATH] = calloc((size_t)most, sizeof *parts);
     if (!parts) return lob_fail_file(in->error, LOB_ENOMEM, in->where->path, "no memory");
-    for (int i = 0; i < (all ? times->n : 1); i++) {
-        const choice one = {all ? times->numbers[i] : c.time_point, c.setup, c.level};
+    for (int i = 0; i < most; i++) {
+        choice one = first;
+        if (c.time_point < 0) one.time_point = times->numbers[i];
         if (has_cells(in, &one)) cells_path(parts[frames++], &one);
     }
-    c.time_point = all ? times->numbers[0] : c.time_point;
     LOB_TRY(lob_hdf5_view_set(view, parts[0], in));
     if (view->rank != 3 || !lob_hdf5_take_letters(view, "zyx"))
         return LOB_HDF5_BAD(in, "%s has %d dimensions; BigDataViewer's have 3", view->path,
                             view->rank);
     LOB_TRY(lob_hdf5_take_parts(view, parts, 1, frames, in));
     double factor[3];
-    read_setup(view, factor, &c, in);
-    return take_place(view, &c, factor, in);
+    read_setup(view, factor, &first, in);
+    return take_place(view, &first, factor, in);
 }
 
 const lob_hdf5_layout lob_hdf5_bdv = {"BigDataViewer", bdv_find, bdv_view};
