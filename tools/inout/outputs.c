@@ -186,7 +186,7 @@ static void forget_output(lob_session *s, const char *path)
     if (!path) return; /* there was no memory for it */
     for (int i = cJSON_GetArraySize(s->outputs) - 1; i >= 0; i--) {
         const cJSON *const file = cJSON_GetArrayItem(s->outputs, i);
-        const char *const named = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;
+        const char *const named = lob_json_text(file, "path");
         if (strcmp(named, path) == 0) cJSON_DeleteItemFromArray(s->outputs, i);
     }
 }

@@ -108,8 +108,7 @@ static bool has_path(const cJSON *files, const char *path)
 {
     const cJSON *file;
     cJSON_ArrayForEach(file, files)
-        if (strcmp(cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring, path) == 0)
-            return true;
+        if (strcmp(lob_json_text(file, "path"), path) == 0) return true;
     return false;
 }
 
@@ -118,7 +117,7 @@ static void add_files(cJSON *to, const cJSON *from, const cJSON *not_in)
 {
     const cJSON *file;
     cJSON_ArrayForEach(file, from) {
-        const char *const path = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;
+        const char *const path = lob_json_text(file, "path");
         if (lob_is_stored_name(path) || has_path(to, path) || has_path(not_in, path)) continue;
         cJSON_AddItemToArray(to, cJSON_Duplicate(file, true));
     }

@@ -96,8 +96,8 @@ static void print_sum(void *text, const char *file, const char *sha256)
 
 static void print_entry(lob_text *text, const cJSON *file)
 {
-    const char *const sum = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(file, "sha256"));
-    if (sum) print_sum(text, cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring, sum);
+    const char *const sum = lob_json_text(file, "sha256");
+    if (sum) print_sum(text, lob_json_text(file, "path"), sum);
 }
 
 static char *text_of(lob_session *s)
@@ -120,7 +120,7 @@ static char *text_of(lob_session *s)
 static const char *past_text(const lob_session *s, const char *path)
 {
     while (!s->past_provenance && s->host && s->host->outer) s = s->host->outer;
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(s->past_provenance, path));
+    return lob_json_text(s->past_provenance, path);
 }
 
 /*

@@ -4,9 +4,9 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/text_rows.h"
+#include "tools/text/json_text.h"
 #include "volumes/lists.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,18 +62,13 @@ static void to_ras(lob_point *point, bool lps)
 
 /* ---- .mrk.json ---- */
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-}
-
 static lob_status add_control_point(reader *r, const cJSON *item, bool lps)
 {
-    const char *placed = text_of(item, "positionStatus");
+    const char *placed = lob_json_text(item, "positionStatus");
     const cJSON *position = cJSON_GetObjectItemCaseSensitive(item, "position");
     if (placed && strcmp(placed, "defined") != 0) return LOB_OK;
     lob_point point = {.radius_mm = NAN};
-    LOB_TRY(take_label(r, &point.label, text_of(item, "label")));
+    LOB_TRY(take_label(r, &point.label, lob_json_text(item, "label")));
     if (cJSON_GetArraySize(position) != 3) return bad(r, "a control point has no position");
     for (int a = 0; a < 3; a++) {
         const cJSON *number = cJSON_GetArrayItem(position, a);
@@ -95,12 +90,12 @@ static lob_status parse_json(reader *r, const char *text, size_t size)
     else if (!cJSON_IsArray(markups))
         st = bad(r, "holds no markups, as 3D Slicer writes them");
     cJSON_ArrayForEach(one, markups) {
-        const char *system = text_of(one, "coordinateSystem");
+        const char *system = lob_json_text(one, "coordinateSystem");
         const bool named = cJSON_GetObjectItemCaseSensitive(one, "coordinateSystem");
         const bool lps = !named || (system && strcmp(system, "LPS") == 0);
         if (st == LOB_OK && !lps && !(system && strcmp(system, "RAS") == 0))
             st = bad(r, "its coordinate system is neither LPS nor RAS");
-        const char *unit = text_of(one, "coordinateUnits");
+        const char *unit = lob_json_text(one, "coordinateUnits");
         if (st == LOB_OK && unit && strcmp(unit, "mm") != 0)
             st = bad(r, "its coordinates are not in mm");
         cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(one, "controlPoints"))

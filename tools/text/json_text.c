@@ -130,7 +130,7 @@ void lob_json_integers(cJSON *object, const char *name, const int64_t values[3])
 
 const char *lob_json_string(const cJSON *object, const char *name)
 {
-    const char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    const char *const text = lob_json_text(object, name);
     return text ? text : "";
 }
 

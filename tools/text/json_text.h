@@ -42,7 +42,11 @@ cJSON *lob_json_row(cJSON *array);
 /* An array of three whole numbers. */
 void lob_json_integers(cJSON *object, const char *name, const int64_t values[3]);
 
-/* The text of an object's member; "" where it has no such text. */
+/* The text of an object's member; where it has none, NULL, or "". */
+static inline const char *lob_json_text(const cJSON *object, const char *name)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
 const char *lob_json_string(const cJSON *object, const char *name);
 
 /* A number of the results of a report or of a line in it, or how many things are listed, under the

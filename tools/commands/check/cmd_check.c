@@ -65,8 +65,7 @@ static double apart(const lob_nifti_reading *a, const lob_nifti_reading *b, lob_
 static void judge_nifti(report *r, const lob_volume *v)
 {
     lob_nifti_readings all;
-    const char *const format =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->about, "format"));
+    const char *const format = lob_json_text(r->about, "format");
     /* a file of another format that keeps a NIfTI header is not read by it */
     if (!format || strncmp(format, "NIfTI", 5) != 0 || !lob_nifti_read_as(&all, v)) return;
     cJSON_AddNumberToObject(r->about, "qform_code", all.qform_code);

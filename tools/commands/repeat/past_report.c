@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/sha256.h"
+#include "tools/text/json_text.h"
 #include "tools/text/path.h"
 #include "volumes/lists.h"
 
@@ -58,22 +59,16 @@ static char *with_bytes(const char *from, size_t size, size_t *length)
 
 /* ---- fields ---- */
 
-/* A text of an object, or NULL. */
-static const char *text_of(const cJSON *object, const char *field)
-{
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, field));
-}
-
 static lob_status take_text(const reader *r, const char **out, const cJSON *object,
                             const char *field)
 {
-    *out = text_of(object, field);
+    *out = lob_json_text(object, field);
     return *out ? LOB_OK : refuse(r, field, "is missing, or is no text");
 }
 
 static const char *sum_of(const cJSON *file)
 {
-    const char *const sum = text_of(file, "sha256");
+    const char *const sum = lob_json_text(file, "sha256");
     const bool is_sum = sum && strlen(sum) == LOB_SHA256_TEXT - 1 &&
                         strspn(sum, "0123456789abcdef") == LOB_SHA256_TEXT - 1;
     return is_sum ? sum : NULL;
@@ -88,13 +83,13 @@ static lob_status take_files(const reader *r, lob_past_file **files, int *count,
     cJSON_ArrayForEach(file, array) {
         const cJSON *const second = cJSON_GetObjectItemCaseSensitive(file, "second_file");
         lob_past_file *const f = &(*files)[*count];
-        f->role = text_of(file, "role");
-        f->path = text_of(file, "path");
+        f->role = lob_json_text(file, "role");
+        f->path = lob_json_text(file, "path");
         if (!f->role || !f->path || !f->path[0])
             return refuse(r, field, "holds a file without a path or a role");
         f->sum[0] = sum_of(file);
         f->sum[1] = sum_of(second);
-        f->provenance = text_of(file, "provenance");
+        f->provenance = lob_json_text(file, "provenance");
         /* What --bids writes beside labels names files of its own folder, and is not made again. */
         if (!lob_is_stored_name(f->path) && strcmp(f->role, "bids") != 0) ++*count;
     }
@@ -144,13 +139,13 @@ static lob_status take_outcome(const reader *r)
 static lob_status take_report(const reader *r)
 {
     lob_past_report *const out = r->out;
-    const char *const tool = text_of(out->json, "tool");
+    const char *const tool = lob_json_text(out->json, "tool");
     if (!tool || strcmp(tool, "lobule") != 0)
         return lob_fail_file(r->error, LOB_EDATA, r->name,
                              "is no report of lobule; give a file that --report has written");
     LOB_TRY(take_text(r, &out->version, out->json, "version"));
     LOB_TRY(take_text(r, &out->command, out->json, "command"));
-    out->folder = text_of(out->json, "folder");
+    out->folder = lob_json_text(out->json, "folder");
     LOB_TRY(take_outcome(r));
     LOB_TRY(take_files(r, &out->inputs, &out->input_count, "inputs"));
     LOB_TRY(take_files(r, &out->outputs, &out->output_count, "outputs"));
