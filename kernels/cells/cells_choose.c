@@ -36,7 +36,7 @@ typedef struct {
 static lob_status compare_around(choice *c, lob_volume *around, const lob_volume *smooth)
 {
     const lob_filter_step box =
-        lob_cells_along(LOB_FILTER_BOX, smooth, c->options->around * c->size_mm);
+        lob_cells_along(&c->job, LOB_FILTER_BOX, smooth, c->options->around * c->size_mm);
     LOB_TRY(lob_cells_filter(&c->job, around, smooth, &box, 1));
     lob_cells_pass p = lob_cells_pass_of(LOB_CELLS_LEAST, lob_voxels(smooth), NULL);
     p.sign = 1;
@@ -121,7 +121,7 @@ static lob_status measure_walls(choice *c, lob_volume *smooth)
 /* Smooth an image by a Gaussian, which fills no gaps here, and find what is bright. */
 static lob_status measure(choice *c, double sigma_mm, bool as_bodies)
 {
-    const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
+    const lob_filter_step step = lob_cells_along(&c->job, LOB_FILTER_GAUSSIAN, c->image, sigma_mm);
     lob_volume smooth = lob_volume_empty();
     LOB_TRY(lob_share_next(&c->job.share, (1 + c->job.share.to) / 2));
     lob_status st = lob_cells_filter(&c->job, &smooth, c->image, &step, 1);
@@ -139,7 +139,8 @@ static lob_status check_size(const choice *c)
 {
     const lob_volume *const image = c->image;
     const bool estimated = isinf(c->options->size_mm);
-    const double least = lob_least_spacing(image->dims, image->geometry.spacing_mm);
+    const double least =
+        lob_least_spacing(lob_cells_dims(&c->job, image), image->geometry.spacing_mm);
     const double voxels = c->size_mm / least;
     const char *const how = estimated ? "estimated " : "";
     if (!(voxels >= 3))
@@ -163,7 +164,8 @@ static double least_mm3(const choice *c)
                                               : size;
     double across_mm = 1;
     for (int a = 0; a < 3; a++)
-        if (lob_side(c->image->dims, a) == 1) across_mm *= c->image->geometry.spacing_mm[a];
+        if (lob_side(lob_cells_dims(&c->job, c->image), a) == 1)
+            across_mm *= c->image->geometry.spacing_mm[a];
     return c->options->least * whole * across_mm;
 }
 
@@ -219,19 +221,19 @@ static bool may_have_gaps(const lob_volume *image)
            !isfinite(image->slope * type->highest + image->inter);
 }
 
-lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
-                            const lob_cells_options *options, const lob_backend *backend,
-                            const lob_context *context, lob_error *error)
+lob_status lob_cells_choose_by(lob_cells_plan *plan, const lob_volume *image,
+                               const lob_cells_options *options, lob_cells_job job)
 {
     choice c = {
-        .job = lob_cells_begin(backend, context, error),
+        .job = job,
         .options = options,
         .size_mm = options->size_mm,
         .above = lob_volume_empty(),
     };
+    lob_error *const error = job.error;
     lob_volume whole = lob_volume_empty();
     LOB_TRY(check(options, image, error));
-    for (int a = 0; a < 3; a++) c.dimensions += lob_side(image->dims, a) > 1;
+    for (int a = 0; a < 3; a++) c.dimensions += lob_side(lob_cells_dims(&c.job, image), a) > 1;
     c.job.gaps = may_have_gaps(image);
     LOB_TRY(lob_segment_here(&c.job.steps, &whole, image, error));
     c.image = &whole;
@@ -244,4 +246,12 @@ lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
     lob_segment_drop(&c.job.steps, &c.above);
     lob_segment_drop(&c.job.steps, &whole);
     return st;
+}
+
+lob_status lob_cells_choose(lob_cells_plan *plan, const lob_volume *image,
+                            const lob_cells_options *options, const lob_backend *backend,
+                            const lob_context *context, lob_error *error)
+{
+    return lob_cells_choose_by(plan, image, options,
+                               lob_cells_begin(backend, context, NULL, 0, error));
 }

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller,
-                              lob_error *error)
+lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *caller, lob_team *team,
+                              int64_t planes, lob_error *error)
 {
     return (lob_cells_job){
         .steps = {.backend = backend,
@@ -16,7 +16,16 @@ lob_cells_job lob_cells_begin(const lob_backend *backend, const lob_context *cal
         .share = {.caller = caller},
         .error = error,
         .edge = LOB_EDGE_NEAREST,
+        .team = lob_team_size(team) > 1 ? team : NULL,
+        .planes = planes,
     };
+}
+
+lob_dims lob_cells_dims(const lob_cells_job *j, const lob_volume *image)
+{
+    lob_dims dims = image->dims;
+    if (j->team) dims.nz = j->planes;
+    return dims;
 }
 
 lob_context lob_cells_context(lob_cells_job *j)
@@ -59,6 +68,7 @@ lob_status lob_cells_split(lob_cells_job *j, lob_volume *above, lob_threshold_st
 {
     const lob_threshold_input in = {.image = image, .place = image->place};
     const lob_threshold_options options = lob_threshold_defaults();
+    if (j->team) return lob_cells_split_slab(j, above, stats, image);
     const lob_context context = lob_cells_context(j);
     return j->steps.backend->threshold(above->data, stats, &in, &options, &context, j->error);
 }
@@ -72,7 +82,8 @@ lob_status lob_cells_maxima(lob_cells_job *j, lob_maxima_output *found, const lo
     memcpy(own.spacing, image->geometry.spacing_mm, sizeof own.spacing);
     LOB_TRY(lob_budget_hold(&j->steps.budget, bytes, j->error));
     const lob_context context = lob_cells_context(j);
-    const lob_status st = j->steps.backend->maxima(found, &in, &own, &context, j->error);
+    const lob_status st = j->team ? lob_cells_maxima_slab(j, found, image, mask, &own)
+                                  : j->steps.backend->maxima(found, &in, &own, &context, j->error);
     lob_budget_release(&j->steps.budget, bytes);
     return st;
 }
@@ -92,7 +103,8 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume 
     *out = lob_volume_empty();
     LOB_TRY(lob_budget_hold(&j->steps.budget, lob_volume_bytes(&grid), j->error));
     const lob_context context = lob_cells_context(j);
-    lob_status st = j->steps.backend->filter(&result, &in, &options, &context, j->error);
+    lob_status st = j->team ? lob_cells_filter_slab(j, &result, image, steps, count, &options)
+                            : j->steps.backend->filter(&result, &in, &options, &context, j->error);
     if (st == LOB_OK &&
         lob_volume_adopt_at(out, &grid, &result.data, LOB_F32, 1, result.device) != LOB_OK)
         st = lob_fail(j->error, LOB_ENOMEM, "no memory for cells");
@@ -101,13 +113,14 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume 
     return st;
 }
 
-lob_filter_step lob_cells_along(lob_filter_kind kind, const lob_volume *image, double mm)
+lob_filter_step lob_cells_along(const lob_cells_job *j, lob_filter_kind kind,
+                                const lob_volume *image, double mm)
 {
     const double rounding = 1e-6; /* headers hold spacings as float32 */
     lob_filter_step step = {.kind = kind};
     for (int a = 0; a < 3; a++) {
         const double voxels = mm / image->geometry.spacing_mm[a];
-        if (lob_side(image->dims, a) > 1)
+        if (lob_side(lob_cells_dims(j, image), a) > 1)
             step.along[a] = kind == LOB_FILTER_BOX ? floor(voxels + rounding) : voxels;
     }
     return step;

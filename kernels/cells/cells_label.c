@@ -1,5 +1,7 @@
 /* Labelling cells by a plan: the steps, one after the other, and what lies between them. */
 #include "kernels/cells/cells_job.h"
+#include "kernels/distance/distance_slabs.h"
+#include "kernels/labels/label_slabs.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -40,10 +42,10 @@ static lob_status find_bright(call *c)
     const lob_cells_plan *const plan = c->plan;
     lob_volume smooth = lob_volume_empty(), mean = lob_volume_empty();
     lob_filter_step steps[2] = {
-        lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, plan->smooth_mm),
+        lob_cells_along(&c->job, LOB_FILTER_GAUSSIAN, c->image, plan->smooth_mm),
         {.kind = LOB_FILTER_CLAMP, .low = -INFINITY, .high = plan->brightest},
     };
-    const lob_filter_step box = lob_cells_along(LOB_FILTER_BOX, c->image, plan->around_mm);
+    const lob_filter_step box = lob_cells_along(&c->job, LOB_FILTER_BOX, c->image, plan->around_mm);
     lob_status st = lob_share_next(&c->job.share, 0.15);
     if (st == LOB_OK)
         st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
@@ -59,7 +61,7 @@ static lob_status find_bright(call *c)
 static lob_status find_depth(call *c)
 {
     const lob_filter_step gaussian =
-        lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
+        lob_cells_along(&c->job, LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
     const lob_volume *const bright = &c->bright;
     lob_distance_input in = {
         .labels = bright->data, .type = LOB_U8, .dims = bright->dims, .place = bright->place};
@@ -72,7 +74,10 @@ static lob_status find_depth(call *c)
     if (st == LOB_OK) {
         const lob_distance_output out = {.distance = surface.data};
         const lob_context context = lob_cells_context(&c->job);
-        st = c->job.steps.backend->distance(&out, &in, &options, &context, c->job.error);
+        st = c->job.team
+                 ? lob_distance_slabs(&out, &in, &options, c->job.planes, c->job.team, &context,
+                                      c->job.error)
+                 : c->job.steps.backend->distance(&out, &in, &options, &context, c->job.error);
     }
     if (st == LOB_OK) st = lob_share_next(&c->job.share, 0.45);
     if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface, &gaussian, 1);
@@ -138,7 +143,9 @@ static lob_status flood(call *c)
     LOB_TRY(lob_cells_make(&c->job, &c->basins, c->image, c->seeds.type));
     const lob_growcut_output out = {.labels = c->basins.data};
     const lob_context context = lob_cells_context(&c->job);
-    LOB_TRY(c->job.steps.backend->growcut(&out, &stats, &in, &options, &context, c->job.error));
+    LOB_TRY(c->job.team ? lob_cells_flood_slab(&c->job, &c->basins, &stats, &in, &options)
+                        : c->job.steps.backend->growcut(&out, &stats, &in, &options, &context,
+                                                        c->job.error));
     c->stats.not_finite = stats.not_finite;
     lob_segment_drop(&c->job.steps, &c->seeds);
     return LOB_OK;
@@ -153,8 +160,10 @@ static lob_status join(call *c, lob_labels_rule *rules, int64_t *count)
     int32_t *to;
     LOB_TRY(lob_budget_alloc(&c->job.steps.budget, &to, seeds + 1, sizeof *to, c->job.error));
     const lob_context context = lob_cells_context(&c->job);
-    const lob_status st = c->job.steps.backend->basins(to, NULL, &grid, &c->valleys, &options,
-                                                       &context, c->job.error);
+    const lob_status st =
+        c->job.team ? lob_cells_basins_slab(&c->job, to, &c->basins, seeds, &c->valleys, &options)
+                    : c->job.steps.backend->basins(to, NULL, &grid, &c->valleys, &options, &context,
+                                                   c->job.error);
     *count = 0;
     for (int32_t i = 1; i <= seeds && st == LOB_OK; i++)
         if (to[i] != i) rules[(*count)++] = (lob_labels_rule){i, i, to[i]};
@@ -203,6 +212,9 @@ static lob_status clean(call *c, lob_labels_output *out, lob_labels_rule *rules,
     LOB_TRY(
         lob_budget_hold(&c->job.steps.budget, bytes, c->job.error)); /* of the result, at most */
     const lob_context context = lob_cells_context(&c->job);
+    if (c->job.team)
+        return lob_labels_slabs(out, &in, &options, c->job.planes, c->job.team, &context,
+                                c->job.error);
     return c->job.steps.backend->labels(out, &in, &options, &context, c->job.error);
 }
 
@@ -250,7 +262,7 @@ static lob_status label(call *c, lob_volume *labels)
 static lob_status check(const call *c)
 {
     const lob_cells_plan *const plan = c->plan;
-    const lob_filter_step box = lob_cells_along(LOB_FILTER_BOX, c->image, plan->around_mm);
+    const lob_filter_step box = lob_cells_along(&c->job, LOB_FILTER_BOX, c->image, plan->around_mm);
     const double longest = fmax(box.along[0], fmax(box.along[1], box.along[2]));
     if (c->image->channels != 1)
         return lob_fail(c->job.error, LOB_EARG, "the image has several channels");
@@ -267,17 +279,16 @@ static lob_status check(const call *c)
 static lob_status find_walls(call *c)
 {
     const lob_filter_step gaussian =
-        lob_cells_along(LOB_FILTER_GAUSSIAN, c->image, c->plan->smooth_mm);
+        lob_cells_along(&c->job, LOB_FILTER_GAUSSIAN, c->image, c->plan->smooth_mm);
     LOB_TRY(lob_share_next(&c->job.share, 0.3));
     return lob_cells_filter(&c->job, &c->valleys, c->image, &gaussian, 1);
 }
 
-lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volume *image,
-                     const lob_cells_plan *plan, const lob_backend *backend,
-                     const lob_context *context, lob_error *error)
+lob_status lob_cells_label_by(lob_volume *labels, lob_cells_stats *stats, const lob_volume *image,
+                              const lob_cells_plan *plan, lob_cells_job job)
 {
     call c = {
-        .job = lob_cells_begin(backend, context, error),
+        .job = job,
         .image = image,
         .plan = plan,
         .valleys = lob_volume_empty(),
@@ -285,8 +296,9 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
         .seeds = lob_volume_empty(),
         .basins = lob_volume_empty(),
     };
+    const lob_context *const context = job.steps.context;
     *labels = lob_volume_empty();
-    lob_error_begin(error);
+    lob_error_begin(job.error);
     lob_status st = check(&c);
     if (st == LOB_OK) st = plan->walls ? find_walls(&c) : find_bright(&c);
     if (st == LOB_OK && !plan->walls) st = find_depth(&c);
@@ -301,5 +313,13 @@ lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volum
     lob_segment_drop(&c.job.steps, &c.seeds);
     lob_segment_drop(&c.job.steps, &c.basins);
     if (st != LOB_OK) lob_volume_free(labels);
-    return lob_error_end(error, st);
+    return lob_error_end(job.error, st);
+}
+
+lob_status lob_cells(lob_volume *labels, lob_cells_stats *stats, const lob_volume *image,
+                     const lob_cells_plan *plan, const lob_backend *backend,
+                     const lob_context *context, lob_error *error)
+{
+    return lob_cells_label_by(labels, stats, image, plan,
+                              lob_cells_begin(backend, context, NULL, 0, error));
 }

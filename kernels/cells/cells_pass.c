@@ -69,10 +69,17 @@ static lob_status on_backend(lob_cells_sums *of_piece, const lob_cells_pass *p, 
     return LOB_OK;
 }
 
+void lob_cells_add_pieces(lob_cells_sums *of_piece, const lob_cells_pass *p, int64_t pieces,
+                          int threads)
+{
+    on_cpu(of_piece, p, pieces, threads);
+}
+
 lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p)
 {
     const int64_t pieces = (p->n + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE;
     lob_cells_sums *of_piece = NULL, all = lob_cells_none(p->kind);
+    if (j->team && p->kind == LOB_CELLS_CUBES) return lob_cells_cubes_of_team(j, sums, p);
     if (lob_cells_adds(p->kind))
         LOB_TRY(
             lob_budget_alloc(&j->steps.budget, &of_piece, pieces + 1, sizeof *of_piece, j->error));
@@ -81,5 +88,5 @@ lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells
         lob_cells_join(p->kind, &all, &of_piece[k]);
     lob_budget_free(&j->steps.budget, of_piece, pieces + 1, sizeof *of_piece);
     if (sums) *sums = all;
-    return st;
+    return st == LOB_OK && sums && j->team ? lob_cells_sums_of_team(j, sums, p) : st;
 }

@@ -49,7 +49,7 @@ static lob_status rise(sizing *z, lob_volume *out, const lob_volume *smooth, dou
     for (int a = 0; a < 3; a++) {
         lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};
         lob_volume along = lob_volume_empty();
-        if (lob_side(smooth->dims, a) == 1) continue;
+        if (lob_side(lob_cells_dims(z->job, smooth), a) == 1) continue;
         step.along[a] = more * sigma_mm / smooth->geometry.spacing_mm[a];
         lob_status st = smoothen(z, &along, smooth, &step);
         p.to = along.data;
@@ -89,34 +89,45 @@ static lob_status strength(sizing *z, double *strength, const lob_volume *bumps)
 static lob_status thin_out(sizing *z, lob_volume *smooth, double sigma_mm)
 {
     const double enough = 4; /* voxels of sigma */
+    lob_cells_job *const job = z->job;
+    const lob_dims whole = lob_cells_dims(job, smooth);
     lob_volume grid = *smooth;
     lob_volume thin;
     int64_t *const sides[3] = {&grid.dims.nx, &grid.dims.ny, &grid.dims.nz};
+    int64_t first = 0, end;
     lob_cells_pass p = {
         .kind = LOB_CELLS_THIN, .here = grid.data, .from = grid.dims, .step = {1, 1, 1}
     };
     for (int a = 0; a < 3; a++) {
-        if (*sides[a] == 1 || sigma_mm < enough * grid.geometry.spacing_mm[a]) continue;
+        if (lob_side(whole, a) == 1 || sigma_mm < enough * grid.geometry.spacing_mm[a]) continue;
         p.step[a] = 2;
         *sides[a] = (*sides[a] + 1) / 2;
         grid.geometry.spacing_mm[a] *= 2;
     }
     if (p.step[0] * p.step[1] * p.step[2] == 1) return LOB_OK;
-    LOB_TRY(lob_cells_make(z->job, &thin, &grid, LOB_F32));
+    if (job->team) lob_team_planes(&first, &end, job->team, lob_team_rank(job->team), job->planes);
+    if (first % p.step[2] == 1) { /* another rank has an even plane before */
+        p.here += p.from.nx * p.from.ny;
+        grid.dims.nz = smooth->dims.nz / 2;
+    }
     p.n = lob_voxels(&grid);
-    p.to = thin.data;
     p.thinned = grid.dims;
-    const lob_status st = lob_cells_run(z->job, NULL, &p);
-    lob_segment_drop(&z->job->steps, smooth);
+    if (grid.dims.nz == 0) grid.dims.nz = 1; /* of no use, but there */
+    LOB_TRY(lob_cells_make(job, &thin, &grid, LOB_F32));
+    p.to = thin.data;
+    const lob_status st = lob_cells_run(job, NULL, &p);
+    lob_segment_drop(&job->steps, smooth);
     *smooth = thin;
-    return st;
+    if (st != LOB_OK || !job->team) return st;
+    return lob_cells_deal_thinned(job, smooth, p.step[2],
+                                  whole.nx * whole.ny * (whole.nz / lob_team_size(job->team)));
 }
 
 /* Smooth to the next scale: the image, or what it was at the scale before. */
 static lob_status to_scale(sizing *z, lob_volume *smooth, double before_mm, double sigma_mm)
 {
     const lob_volume *const from = before_mm > 0 ? smooth : z->image;
-    const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, from,
+    const lob_filter_step step = lob_cells_along(z->job, LOB_FILTER_GAUSSIAN, from,
                                                  sqrt(sigma_mm * sigma_mm - before_mm * before_mm));
     lob_volume next = lob_volume_empty();
     const lob_status st = smoothen(z, &next, from, &step);
@@ -150,14 +161,17 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
     const double ratio = sqrt(2.0), first = 0.6, last = 0.25, share = 0.6;
     lob_share *const done = &z->job->share;
     const lob_volume *const image = z->image;
-    const double finest = lob_least_spacing(image->dims, image->geometry.spacing_mm);
+    const lob_dims dims = lob_cells_dims(z->job, image);
+    const double finest = lob_least_spacing(dims, image->geometry.spacing_mm);
+    lob_team *const team = z->job->team; /* which goes where the image is thin */
+    const int64_t planes = z->job->planes;
     double longest = 0, before = 0, of_bumps;
     lob_volume smooth = lob_volume_empty();
     strengths s = {.peak = 0};
     lob_status st = LOB_OK;
     for (int a = 0; a < 3; a++)
-        longest = fmax(longest, (double)lob_side(image->dims, a) * image->geometry.spacing_mm[a] *
-                                    (lob_side(image->dims, a) > 1));
+        longest = fmax(longest, (double)lob_side(dims, a) * image->geometry.spacing_mm[a] *
+                                    (lob_side(dims, a) > 1));
     double sigma = first * finest;
     while (st == LOB_OK && (before <= 0 || sigma < last * longest)) {
         lob_volume bumps = lob_volume_empty();
@@ -172,6 +186,8 @@ static lob_status find_scale(sizing *z, double *sigma_mm)
         sigma *= ratio;
     }
     lob_segment_drop(&z->job->steps, &smooth);
+    z->job->team = team;
+    z->job->planes = planes;
     *sigma_mm = s.peak > 0 ? s.peak_mm : s.most_mm;
     if (st == LOB_OK && s.most <= 0)
         return lob_fail_hint(z->job->error, LOB_EDATA, LOB_HINT_GIVE_SIZE,
@@ -225,7 +241,8 @@ static lob_status voxels_of_bodies(sizing *z, int64_t *count, const lob_volume *
                                    double sigma_mm)
 {
     const double bound = 1;
-    const lob_filter_step finer = lob_cells_along(LOB_FILTER_GAUSSIAN, z->image, sigma_mm / 3);
+    const lob_filter_step finer =
+        lob_cells_along(z->job, LOB_FILTER_GAUSSIAN, z->image, sigma_mm / 3);
     lob_volume around = lob_volume_empty(), fine = lob_volume_empty();
     lob_cells_pass bodies = lob_cells_pass_of(LOB_CELLS_BODIES, lob_voxels(smooth), NULL);
     lob_cells_sums sums = {.number = {0}};
@@ -254,7 +271,8 @@ static lob_status size_of_bodies(sizing *z, double *size_mm, const lob_volume *s
     LOB_TRY(voxels_of_bodies(z, &voxels, smooth, sigma_mm));
     double each = (double)voxels / (double)(bodies > 0 ? bodies : 1);
     for (int a = 0; a < 3; a++)
-        if (lob_side(smooth->dims, a) > 1) each *= smooth->geometry.spacing_mm[a], dimensions++;
+        if (lob_side(lob_cells_dims(z->job, smooth), a) > 1)
+            each *= smooth->geometry.spacing_mm[a], dimensions++;
     *size_mm = dimensions == 3 ? cbrt(6 / pi * each) : dimensions == 2 ? sqrt(4 / pi * each) : each;
     return LOB_OK;
 }
@@ -334,7 +352,8 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
                                      double sigma_mm)
 {
     const double of_inner = 1.6;
-    const lob_filter_step gaussian = lob_cells_along(LOB_FILTER_GAUSSIAN, smooth, sigma_mm / 2);
+    const lob_filter_step gaussian =
+        lob_cells_along(z->job, LOB_FILTER_GAUSSIAN, smooth, sigma_mm / 2);
     const lob_maxima_options options = lob_maxima_defaults();
     lob_volume ridges = lob_volume_empty(), even = lob_volume_empty();
     lob_maxima_output found = {.count = 0};
@@ -362,7 +381,7 @@ lob_status lob_cells_size(double *size_mm, lob_cells_job *job, lob_volume *above
     job->edge = LOB_EDGE_RENORMALISE; /* as at gaps */
     LOB_TRY(find_scale(&z, &sigma));
     sigma *= walls ? 1.25 : 1.1; /* a little smoother there are fewer double bumps */
-    const lob_filter_step step = lob_cells_along(LOB_FILTER_GAUSSIAN, image, sigma);
+    const lob_filter_step step = lob_cells_along(job, LOB_FILTER_GAUSSIAN, image, sigma);
     lob_status st = lob_share_next(&job->share, 0.7);
     if (st == LOB_OK) st = smoothen(&z, &smooth, image, &step);
     if (st == LOB_OK) st = lob_share_next(&job->share, job->share.to);

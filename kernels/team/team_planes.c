@@ -28,28 +28,38 @@ static int64_t common(int64_t *begin, const lob_team_reach *has, const lob_team_
     return end > *begin ? end - *begin : 0;
 }
 
-lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t halo, int64_t align,
-                          int64_t plane_bytes, lob_team *team, lob_error *error)
+lob_status lob_team_deal(void *to, const void *own, const lob_team_reach *of, int64_t plane_bytes,
+                         lob_team *team, lob_error *error)
 {
-    const lob_team_reach me = lob_team_reach_of(team, lob_team_rank(team), planes, halo, align);
+    const lob_team_reach *const me = &of[lob_team_rank(team)];
     lob_letter *letters;
     int count = 0;
     LOB_TRY(make_letters(&letters, team, error));
-    memcpy((char *)to + (me.first - me.from) * plane_bytes, own,
-           (size_t)((me.end - me.first) * plane_bytes));
     for (int r = 0; r < lob_team_size(team); r++) {
-        const lob_team_reach other = lob_team_reach_of(team, r, planes, halo, align);
         int64_t give, take;
-        const int64_t given = common(&give, &me, &other), taken = common(&take, &other, &me);
-        if (r == lob_team_rank(team) || given + taken == 0) continue;
-        letters[count++] = (lob_letter){.with = r,
-                                        .send = (const char *)own + (give - me.first) * plane_bytes,
-                                        .send_bytes = given * plane_bytes,
-                                        .receive = (char *)to + (take - me.from) * plane_bytes,
-                                        .receive_bytes = taken * plane_bytes};
+        const int64_t given = common(&give, me, &of[r]) * plane_bytes;
+        const int64_t taken = common(&take, &of[r], me) * plane_bytes;
+        const char *const from = (const char *)own + (give - me->first) * plane_bytes;
+        char *const into = (char *)to + (take - me->from) * plane_bytes;
+        if (r == lob_team_rank(team))
+            memcpy(into, from, (size_t)given);
+        else if (given + taken > 0)
+            letters[count++] = (lob_letter){r, from, given, into, taken, NULL};
     }
     const lob_status st = lob_team_send(team, letters, count, error);
     free(letters);
+    return st;
+}
+
+lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t halo, int64_t align,
+                          int64_t plane_bytes, lob_team *team, lob_error *error)
+{
+    const int size = lob_team_size(team);
+    lob_team_reach *const of = malloc((size_t)size * sizeof *of);
+    if (!of) return lob_fail(error, LOB_ENOMEM, "no memory left for a team");
+    for (int r = 0; r < size; r++) of[r] = lob_team_reach_of(team, r, planes, halo, align);
+    const lob_status st = lob_team_deal(to, own, of, plane_bytes, team, error);
+    free(of);
     return st;
 }
 

@@ -8,13 +8,14 @@
 
 #include "kernels/team/team.h"
 
-/* A rank's planes first .. end - 1 of the volume, and those around it from .. to - 1. */
+/* Planes first .. end - 1 of a volume, which a rank has, and from .. to - 1, which it is to have.
+ */
 typedef struct {
     int64_t first, end, from, to;
 } lob_team_reach;
 
 /*
- * How far a rank reaches.
+ * What each rank has, lob_team_planes, and how far it reaches.
  *
  *   planes  in  of the volume
  *   halo    in  planes on each side
@@ -34,6 +35,16 @@ lob_team_reach lob_team_reach_of(const lob_team *team, int rank, int64_t planes,
  */
 lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t halo, int64_t align,
                           int64_t plane_bytes, lob_team *team, lob_error *error);
+
+/*
+ * The same for any planes, each of which one rank has.
+ *
+ *   to   out  planes from .. to - 1 of this rank's reach
+ *   own  in   planes first .. end - 1 of it
+ *   of   in   the reach of every rank
+ */
+lob_status lob_team_deal(void *to, const void *own, const lob_team_reach *of, int64_t plane_bytes,
+                         lob_team *team, lob_error *error);
 
 /* Rank 0's bytes to all, as many as each asks for. Returns as lob_team_fetch. */
 lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error);

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, assert_one_line, cases, good, lobule, save
+from conftest import PROGRAM, assert_one_line, cases, good, load, lobule, save
 
 LAUNCHERS = [name for name in ("openmpi", "mpich") if shutil.which(f"mpirun.{name}")]
 HERE = os.path.dirname(PROGRAM)
@@ -264,6 +264,48 @@ def test_distances_are_those_of_one_task(tmp_path, kind):
     assert_refused(ranked(kind, 3, "distance", "labels.nii.gz", "-o", "d.nii", "--max-memory", "2KiB", cwd=tmp_path), 75)
 
 
+# Options of cells, the image's type, and its planes.
+NUCLEI = [
+    ("--size 12um --table t.tsv", np.uint8, 16),
+    ("--table t.json", np.float32, 13),
+    ("--size 5vox --spacing 0.002,0.002,0.004 --wall 0.2", np.int16, 9),
+    ("--size 12um --smooth 0 --apart 0.3 --least 0", np.float32, 5),
+    ("--around 0.7", np.uint8, 3),
+]
+
+
+@pytest.mark.parametrize("kind", TEAMS)
+def test_cells_are_those_of_one_task(tmp_path, kind):
+    # tasks of MPICH spin while they wait, so that a flood of more than there are cores takes minutes
+    for number in [4] if kind == "mpich" else cases(len(NUCLEI)):
+        line, dtype, planes = NUCLEI[number % len(NUCLEI)]
+        good("phantom", "cells", "-o", "nuclei.nii", "--nuclei", "--size", f"{24 + number},20,{planes}", "--spacing", "0.002,0.002,0.003", "--cells", 3, "--force", cwd=tmp_path)
+        image = load(tmp_path / "nuclei.nii").astype(dtype)
+        if dtype == np.float32:
+            image[1, 2, -1] = np.nan
+        save(image, tmp_path / "image.nii.gz", np.diag((0.002, 0.002, 0.003, 1)))
+        words = ["../image.nii.gz", "-o", ("cells.ome.zarr", "cells.nii.gz", "cells.nii")[number % 3], *line.split()]
+        for name in ("alone", "together"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            (tmp_path / name).mkdir()
+        good("cells", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
+        done = ranked(kind, 2 + number % 4, "cells", *words, "--report", "../r.json", cwd=tmp_path / "together")
+        assert done.returncode == 0, (line, done.stderr)
+        names = sorted(os.listdir(tmp_path / "alone"))
+        assert names == sorted(os.listdir(tmp_path / "together")), line
+        for name in names:
+            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
+        alone, together = (json.loads((tmp_path / name).read_text()) for name in ("alone.json", "r.json"))
+        assert all(alone["results"][key] == together["results"][key] for key in ("chosen", "labels", "seeds")), line
+        assert alone["results"]["labels"] > 0 and together["device"]["why"] == "several tasks label cells on the CPU"
+        printed = ranked(kind, 3, "cells", *words, "--print-recipe", cwd=tmp_path / "together")
+        assert printed.stdout == good("cells", *words, "--print-recipe", cwd=tmp_path / "alone").stdout
+    save(np.zeros((9, 9, 9), np.uint8), tmp_path / "none.nii")
+    alone = lobule("cells", "none.nii", "-o", "c.nii", "--size", "5vox", cwd=tmp_path)
+    assert_refused(ranked(kind, 3, "cells", "none.nii", "-o", "c.nii", "--size", "5vox", cwd=tmp_path), alone.returncode, alone.stderr.strip())
+    assert_refused(ranked(kind, 3, "cells", "image.nii.gz", "-o", "c.nii", "--max-memory", "20KiB", cwd=tmp_path), 75)
+
+
 # Lines of supervoxels: options, the image's type, and its shape.
 CUTS = [
     ("--size 4vox --mean mean.nii.gz", np.uint8, (19, 17, 24)),
@@ -494,6 +536,8 @@ def test_all_end_by_one_line_and_code_and_leave_nothing(tmp_path, kind):
         (("threshold", "image.nii", "-o", "l.nii"), 65),
         (("threshold", "image.nii", "-o", "l.nii", "--hysteresis", "1,2"), 64),
         (("filter", "image.nii", "-o", "l.nii", "--median", "1"), 65),
+        (("cells", "image.nii", "-o", "l.nii", "--size", "6vox"), 65),
+        (("cells", "image.nii", "-o", "l.nii", "--device", "cuda"), 64),
         (("maxima", "image.nii", "-o", "l.nii"), 65),
         (("maxima", "image.nii", "-o", "l.nii", "--height", "2"), 64),
         (("maxima", "image.nii", "--table", "missing/t.tsv"), 73),
@@ -536,12 +580,13 @@ def tasks_of(launcher):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_rank_that_is_killed_ends_all(tmp_path, kind, how):
-    save(noise(5, (200, 200, 120)), tmp_path / "image.nii")
-    good("components", "image.nii", "-o", "whole.nii.gz", "--equal", cwd=tmp_path)
+@pytest.mark.parametrize("line, shape", [("components image.nii --equal", (200, 200, 120)), ("cells image.nii --size 6vox", (80, 80, 60))])
+def test_a_rank_that_is_killed_ends_all(tmp_path, kind, how, line, shape):
+    save(noise(5, shape), tmp_path / "image.nii")
+    good(*line.split(), "-o", "whole.nii.gz", cwd=tmp_path)
     before, killed, labels = sorted(os.listdir(tmp_path)), 0, tmp_path / "l.nii.gz"
     for wait in (0.05, 0.2, 0.6):
-        command = [f"mpirun.{kind}", "-n", "3", PROGRAM, "components", "image.nii", "-o", "l.nii.gz", "--equal", "--threads", "1"]
+        command = [f"mpirun.{kind}", "-n", "3", PROGRAM, *line.split(), "-o", "l.nii.gz", "--threads", "1"]
         launcher = subprocess.Popen(command, cwd=tmp_path, env=AROUND, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 20
         while len(tasks_of(launcher.pid)) < 3 and launcher.poll() is None and time.monotonic() < deadline:
@@ -564,10 +609,10 @@ def test_a_rank_that_is_killed_ends_all(tmp_path, kind, how):
 def test_commands_that_cannot_share_say_so(tmp_path, kind):
     save(noise(3, (5, 5, 5)), tmp_path / "image.nii")
     assert_refused(ranked(kind, 2, "info", "image.nii", cwd=tmp_path), 64, "2 tasks", "LOBULE_RANKS=off")
-    for words, told in (("segment image.nii strokes.nii -o out.nii", "the box around the strokes alone"), ("cells image.nii -o out.nii", "lobule crop")):
-        assert_refused(ranked(kind, 2, *words.split(), cwd=tmp_path), 64, "2 tasks", "start it once", told)
+    line = "segment image.nii strokes.nii -o out.nii".split()
+    assert_refused(ranked(kind, 2, *line, cwd=tmp_path), 64, "2 tasks", "start it once", "the box around the strokes alone")
     assert_refused(ranked(kind, 2, "filter", "image.nii", "-o", "f.nii", "--window", "1%,99%", cwd=tmp_path), 64, "start one task")
-    for words in (("convert", "image.nii", "c.nii", "--labels"), ("stats", "image.nii", "image.nii", "--columns", "all")):
+    for words in (("convert", "image.nii", "c.nii", "--labels"), ("stats", "image.nii", "image.nii", "--columns", "all"), ("cells", "image.nii", "-o", "c.nii", "--walls")):
         assert_refused(ranked(kind, 2, *words, cwd=tmp_path), 64, "start one task")
     done = ranked(kind, 2, "info", "image.nii", cwd=tmp_path, LOBULE_RANKS="off")
     assert done.returncode == 0 and done.stdout.count("image.nii") == 2

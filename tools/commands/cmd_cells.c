@@ -1,8 +1,8 @@
 /* lobule cells: from an image of cells or nuclei to a label for each. */
-#include "kernels/cells/cells.h"
+#include "kernels/cells/cells_slabs.h"
 #include "tools/commands/commands.h"
-#include "tools/inout/grid.h"
-#include "tools/table/region_table.h"
+#include "tools/inout/slabs.h"
+#include "tools/table/region_list.h"
 #include "tools/table/table_file.h"
 #include "tools/text/text.h"
 
@@ -30,6 +30,7 @@ typedef struct {
     lob_cells_stats stats;
     lob_volume image, labels;
     lob_region_table table;
+    lob_slabs slabs; /* the image, cut for several tasks */
 } settings;
 
 /* What is given takes the place of what is usual; a choice of the other kind is an error. */
@@ -52,6 +53,7 @@ static lob_status check(lob_session *s, void *user)
         {"wall",   g->wall,   &c->wall,   true,  true },
         {"least",  g->least,  &c->least,  true,  true },
     };
+    const bool many = lob_team_size(s->ranks) > 1 || set->slabs.plan > 0;
     *c = lob_cells_defaults(set->walls);
     for (size_t i = 0; i < LOB_COUNT(rows); i++) {
         if (isnan(rows[i].given)) continue;
@@ -65,20 +67,31 @@ static lob_status check(lob_session *s, void *user)
         if (names[i] && lob_session_is_stored(s, names[i]))
             return lob_fail_file(&s->error, LOB_EARG, names[i],
                                  "is in memory, and lines that are printed need files");
-    return lob_table_check(s, files->table, NULL);
+    if (many && set->walls)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--walls needs the whole volume: start one task, or cut parts out with "
+                        "lobule crop");
+    LOB_TRY(lob_table_check(s, files->table, NULL));
+    return many ? lob_session_cpu_alone(s, "several tasks label cells") : LOB_OK;
+}
+
+/* What --size says, for voxels of these sides. */
+static void take_size(settings *set, const lob_volume *image)
+{
+    const lob_size *const size = &set->size;
+    const double unit =
+        size->voxels ? lob_least_spacing(image->dims, image->geometry.spacing_mm) : 1;
+    set->options.size_mm = size->value * unit;
 }
 
 static lob_status read_image(lob_session *s, settings *set)
 {
     const cells_files *const files = &set->files;
-    const lob_size *const size = &set->size;
     s->spaced = !isnan(files->stated.spacing[0]);
     LOB_TRY(lob_session_read(s, &set->image, files->image, files->frame));
     lob_grid_state(&set->image, &files->stated);
     LOB_TRY(lob_grid_choose_channel(s, &set->image, files->channel, files->image));
-    const double unit =
-        size->voxels ? lob_least_spacing(set->image.dims, set->image.geometry.spacing_mm) : 1;
-    set->options.size_mm = size->value * unit;
+    take_size(set, &set->image);
     return lob_session_check(s, &set->image, LOB_I32, 1, files->out);
 }
 
@@ -204,18 +217,103 @@ static void note_gaps(lob_session *s, const settings *set)
 
 static lob_status write_table(lob_session *s, settings *set)
 {
-    set->table = (lob_region_table){
-        .grid = &set->labels, .image = &set->image, .count = set->stats.cells, .columns = COLUMNS};
-    LOB_TRY(lob_region_table_measure(s, &set->table, set->files.image, NULL));
     note_gaps(s, set);
     return lob_region_table_write(s, &set->table, set->files.table);
 }
 
+/* ---- several tasks ---- */
+
+/* Bytes of a voxel that a task's work takes: most in the flood; and of one around its planes. */
+enum { WORKING = 40, AROUND = 12 };
+
+/* Planes on each side that steps reach at once, at most: the surroundings, and what smooths. */
+static int64_t reach_of(const settings *set, const lob_volume *v)
+{
+    enum { USUAL = 20 }; /* voxels of a size that is not given */
+    const double given = set->options.size_mm / v->geometry.spacing_mm[2];
+    const double reach = fmax(set->options.around, 4 * set->options.smooth);
+    const double planes = ceil(reach * (isfinite(given) ? given : USUAL)) + 1;
+    return planes < (double)v->dims.nz ? (int64_t)planes : v->dims.nz;
+}
+
+static lob_status measure_slab(lob_session *s, settings *set, const lob_slab *slab)
+{
+    const char *const path = set->files.image;
+    lob_region_list list = {.needs = lob_region_columns_needs(COLUMNS)};
+    lob_fine_levels fine;
+    set->table = (lob_region_table){.grid = &set->image, .image = &set->image, .columns = COLUMNS};
+    lob_session_compute(s, "measuring");
+    lob_status st = lob_region_list_of_team(s, &list, &fine, &set->labels, &slab->image, slab->z,
+                                            path, set->files.out);
+    if (st == LOB_OK && lob_team_rank(s->team) == 0)
+        st = lob_region_list_fill(s, &set->table, &list, &fine, path);
+    set->table.count = list.count;
+    lob_region_list_free(s, &list);
+    return lob_session_done(s, st, path, NULL);
+}
+
+static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    settings *const set = user;
+    const char *const path = set->files.image;
+    const int64_t planes = set->image.dims.nz, before = lob_slabs_sent(s);
+    const bool first = lob_team_rank(s->team) == 0;
+    lob_session_compute(s, "measuring");
+    LOB_TRY(lob_session_done(s,
+                             lob_cells_choose_slabs(&set->plan, &slab->image, &set->options, planes,
+                                                    s->team, &s->context, &s->error),
+                             path, NULL));
+    report_plan(s, &set->plan);
+    if (set->print) return first ? print_recipe(&set->plan, &set->files, &s->error) : LOB_OK;
+    lob_session_compute(s, "labelling");
+    LOB_TRY(lob_session_done(s,
+                             lob_cells_slabs(&set->labels, &set->stats, &slab->image, &set->plan,
+                                             planes, s->team, &s->context, &s->error),
+                             path, NULL));
+    LOB_TRY(lob_session_take(s, lob_volume_bytes(&set->labels), set->files.out));
+    LOB_TRY(lob_team_reduce(s->team, &set->stats.working_bytes, 1, LOB_TEAM_MAX, &s->error));
+    report_cells(s, set);
+    if (set->files.table) LOB_TRY(measure_slab(s, set, slab));
+    LOB_TRY(lob_slabs_report_sent(s, before));
+    if (set->files.table && first) LOB_TRY(write_table(s, set));
+    return lob_slabs_write(s, &set->slabs, slab, &set->labels, set->files.out, true);
+}
+
+static lob_status by_slabs(lob_session *s, settings *set)
+{
+    enum { LABEL = 4, FLOOD = 16, PASSES = 4 };
+    const cells_files *const files = &set->files;
+    lob_slabs *const slabs = &set->slabs;
+    s->spaced = !isnan(files->stated.spacing[0]);
+    slabs->path = files->image;
+    slabs->frame = files->frame;
+    slabs->channel = files->channel;
+    LOB_TRY(lob_slabs_open(s, slabs));
+    LOB_TRY(lob_grid_is_chosen(s, &slabs->volume, slabs->path));
+    if (lob_grid_is_stated(&files->stated))
+        slabs->volume.header = (lob_header){.bytes = NULL}; /* it stays the file's */
+    lob_grid_state(&slabs->volume, &files->stated);
+    set->image = slabs->volume;
+    set->image.data = NULL;
+    take_size(set, &set->image);
+    LOB_TRY(lob_session_check(s, &set->image, LOB_I32, 1, files->out));
+    const lob_dims dims = set->image.dims;
+    const int64_t reach = reach_of(set, &set->image);
+    slabs->seam_bytes = FLOOD + 2 * PASSES * reach * (int64_t)sizeof(float);
+    slabs->moved_bytes = 2 * sizeof(float) + 1;
+    slabs->common_bytes = 2 * reach * dims.nx * dims.ny * AROUND;
+    LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, WORKING, LABEL));
+    return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, label_slab, set);
+}
+
+/* ---- the command ---- */
+
 /* After LOB_ENOMEM: add to the error what would do. */
-static void suggest(lob_session *s, const char *path)
+static void suggest(lob_session *s, const settings *set)
 {
     /* Bytes that suffice for a voxel, beside the image's, and for any number of them. */
     enum { EACH = 20, ALL = 4 << 20 };
+    const char *const path = set->files.image;
     lob_volume image;
     char need[LOB_BYTES_TEXT];
     if (s->host || s->context.device || !lob_session_peek(s, &image, path)) return;
@@ -226,9 +324,12 @@ static void suggest(lob_session *s, const char *path)
     if (room > 8.0 * (double)each)
         lob_error_add(&s->error, ", or a part of %.0f voxels a side (lobule crop)",
                       floor(cbrt(room / (double)each)));
+    const int64_t tasks = lob_slabs_tasks(s, path, reach_of(set, &image), WORKING);
+    if (tasks > 0 && !set->walls)
+        lob_error_add(&s->error, ", or %lld tasks of mpirun or srun", (long long)tasks);
 }
 
-static lob_status work(lob_session *s, settings *set)
+static lob_status in_memory(lob_session *s, settings *set)
 {
     LOB_TRY(read_image(s, set));
     LOB_TRY(lob_session_device(s));
@@ -241,15 +342,25 @@ static lob_status work(lob_session *s, settings *set)
     if (set->print) return print_recipe(&set->plan, &set->files, &s->error);
     LOB_TRY(label(s, set));
     report_cells(s, set);
-    if (set->files.table) LOB_TRY(write_table(s, set));
+    set->table = (lob_region_table){
+        .grid = &set->labels, .image = &set->image, .count = set->stats.cells, .columns = COLUMNS};
+    if (set->files.table) {
+        LOB_TRY(lob_region_table_measure(s, &set->table, set->files.image, NULL));
+        LOB_TRY(write_table(s, set));
+    }
     return lob_session_write(s, &set->labels, set->files.out, true);
 }
 
 static lob_status cells(lob_session *s, void *user)
 {
     settings *const set = user;
-    const lob_status st = work(s, set);
-    if (st == LOB_ENOMEM) suggest(s, set->files.image);
+    if (s->ranks || set->slabs.plan > 0) {
+        const lob_status st = by_slabs(s, set);
+        set->image = lob_volume_empty(); /* it was the file's */
+        return lob_slabs_close(s, &set->slabs, st);
+    }
+    const lob_status st = in_memory(s, set);
+    if (st == LOB_ENOMEM) suggest(s, set);
     return st;
 }
 
@@ -276,7 +387,8 @@ static void options(lob_rows *to, void *user)
     settings *const set = user;
     *set = (settings){
         .files = {.frame = -1,               .channel = -1, .stated = LOB_NOT_STATED},
-        .size = {.value = INFINITY},
+        .slabs = {.at_once = true},
+        .size = {.value = INFINITY          },
         .given = not_given(),
         .image = lob_volume_empty(),
         .labels = lob_volume_empty()
@@ -320,6 +432,7 @@ static void options(lob_rows *to, void *user)
         OPT_ORIGIN(&set->files.stated.origin),
         OPT_FLAG("print-recipe", &set->print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
+        OPT_PLAN(&set->slabs.plan),
     };
     LOB_ROWS(to, rows);
 }
@@ -346,7 +459,7 @@ const lob_command lob_command_cells = {
                 "lobule cells nuclei.nii.gz -o labels.nii.gz --print-recipe > nuclei.recipe",
     .result = "labels",
     .voxel_ns = 1300,
-    .alone = "what one task does not hold is cut into parts by lobule crop",
+    .shares = true,
     .only_prints = "print-recipe",
     .settings_bytes = sizeof(settings),
     .options = options,

@@ -28,8 +28,11 @@ lob_status lob_options_own(lob_session *s)
     if (!s->settings) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
     c->options(&s->own, s->settings);
     s->table[0] = (lob_option_table){"Options", s->own.row, (size_t)s->own.count};
-    s->only_prints = c->only_prints && lob_asks_for(s->table, 1, s->argv, lob_session_values(s),
-                                                    s->argc, c->only_prints);
+    const char *const flags[] = {c->only_prints, c->shares ? "plan" : NULL};
+    for (size_t k = 0; k < LOB_COUNT(flags); k++)
+        s->only_prints =
+            s->only_prints || (flags[k] && lob_asks_for(s->table, 1, s->argv, lob_session_values(s),
+                                                        s->argc, flags[k]));
     if (s->only_prints)
         for (int i = 0; i < s->own.count; i++)
             if (s->own.row[i].kind == LOB_OPT_OUTPUT) s->own.row[i].kind = LOB_OPT_TEXT;

@@ -427,20 +427,26 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab, l
     return LOB_OK;
 }
 
-void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
+int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
 {
     lob_volume image;
     if (s->host || s->context.device || lob_session_is_stored(s, path) ||
         !lob_session_peek(s, &image, path))
-        return;
+        return 0;
     const lob_dims dims = image.dims;
     const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
     /* What was taken when the work failed is still held; a fourth is for what has any size. */
     const int64_t memory = (lob_session_left(s) + s->held) / 4 * 3;
     const int64_t fit = memory / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
-    if (fit > 0 && fit < dims.nz)
+    return fit > 0 && fit < dims.nz ? (dims.nz + fit - 1) / fit : 0;
+}
+
+void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
+{
+    const int64_t tasks = lob_slabs_tasks(s, path, halo, voxel_bytes);
+    if (tasks > 0)
         lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
-                      (long long)((dims.nz + fit - 1) / fit));
+                      (long long)tasks);
 }
 
 int64_t lob_slabs_sent(const lob_session *s)

@@ -142,6 +142,9 @@ int64_t lob_slabs_voxels(const lob_slabs *w);
  */
 void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes);
 
+/* That number; 0: it is not known, or none would do. */
+int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes);
+
 /* What this rank has sent so far; and report what all ranks have since then. */
 int64_t lob_slabs_sent(const lob_session *s);
 lob_status lob_slabs_report_sent(lob_session *s, int64_t before);

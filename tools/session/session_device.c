@@ -27,7 +27,7 @@ static bool is_any(const lob_session *s)
 /* A plan needs no device. */
 static bool only_plans(const lob_session *s)
 {
-    return s->only_prints && s->command->shares;
+    return s->only_prints && strcmp(s->command->only_prints, "plan") == 0;
 }
 
 /* The GPU of a task of this machine. */

@@ -82,9 +82,9 @@ typedef struct lob_command {
     bool spreads;      /* and these can be GPUs of one machine; */
     const char *alone; /* else, what to do in one task instead; or NULL */
     bool refers;       /* its option --like may name the scan that a DICOM SEG refers to */
-    const char
-        *only_prints; /* the flag with which outputs are only named, so that they may exist */
-    bool takes_line;  /* what stands behind "--" is a command line: lob_session.line */
+    const char *only_prints; /* the flag with which outputs are only named, so that they may exist;
+                                --plan of those that share is one too */
+    bool takes_line;         /* what stands behind "--" is a command line: lob_session.line */
 
     lob_host *host; /* in a copy of the row */
 } lob_command;
@@ -151,7 +151,7 @@ struct lob_session {
     const char *series; /* of DICOM; NULL: none was named */
     bool help, version;
     bool spaced;      /* the command is told how large voxels are */
-    bool only_prints; /* the command's flag of that name is given */
+    bool only_prints; /* such a flag is given */
 
     const lob_backend *backend; /* the CPU's until lob_session_device */
     bool device_wanted;         /* of a recipe: some of its lines compute on it, */

@@ -39,61 +39,19 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
     return LOB_OK;
 }
 
-static lob_status measure_channel(lob_session *s, work *w, int channel, const lob_volume *labels,
-                                  const lob_label_set *set)
+static lob_status measure_channel(lob_session *s, work *w, int channel)
 {
     const char *const path = w->slabs.path;
     lob_volume image = w->slab.image;
     lob_region_list list = {.needs = channel == 0 ? lob_supervoxels_needs(w) : 0};
+    lob_fine_levels fine;
     image.data =
         (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
     image.channels = 1;
-    lob_extremes extremes = lob_extremes_of(&image, s->context.threads);
-    LOB_TRY(lob_extremes_of_team(&extremes, s->team, image.type, &s->error));
-    const lob_fine_levels fine = lob_fine_levels_of(&extremes, image.type);
-    lob_status st =
-        lob_region_list_add(s, &list, labels, set, &image, &fine, w->slab.z, path, NULL);
-    if (st == LOB_OK) st = lob_region_list_gather(s, &list, path);
+    lob_status st = lob_region_list_of_team(s, &list, &fine, &w->labels, &image, w->slab.z, path,
+                                            w->labels_path);
     if (st == LOB_OK && is_first(s)) st = take_sums(s, w, channel, &list, &fine);
     lob_region_list_free(s, &list);
-    return st;
-}
-
-/* The labels of this slab, for shapes under the plane before it, which is another task's. */
-static lob_status stack_labels(lob_session *s, work *w, const lob_label_grid *grid, lob_volume *out)
-{
-    const bool shapes = lob_supervoxels_needs(w) != 0, under = shapes && !is_first(s);
-    const int64_t each = lob_type_of(grid->type)->bytes, voxels = lob_voxels(&w->labels);
-    const int64_t plane = voxels / grid->dims.nz * each;
-    char *beside = NULL;
-    lob_status st = shapes ? lob_planes_beside(&beside, grid, s->team, &s->error) : LOB_OK;
-    *out = w->labels;
-    out->header = (lob_header){.bytes = NULL};
-    out->names = (lob_label_names){0};
-    out->dims.nz += under;
-    out->data = NULL;
-    if (st == LOB_OK &&
-        !(out->data = lob_session_array(s, lob_voxels(out), (size_t)each, w->labels_path)))
-        st = LOB_ENOMEM;
-    if (st == LOB_OK && under) memcpy(out->data, beside, (size_t)plane);
-    if (st == LOB_OK)
-        memcpy((char *)out->data + under * plane, grid->labels, (size_t)(voxels * each));
-    free(beside);
-    return st;
-}
-
-static lob_status measure_channels(lob_session *s, work *w, const lob_label_grid *grid)
-{
-    const int channels = w->mean_path || w->graph ? w->image.channels : 1;
-    const char *const path = w->labels_path;
-    lob_volume numbered = lob_volume_empty(); /* without gaps: those of this slab */
-    lob_label_set set = {0};
-    lob_status st = stack_labels(s, w, grid, &numbered);
-    if (st == LOB_OK) st = lob_grid_dense(s, &numbered, &set, path);
-    for (int c = 0; st == LOB_OK && c < channels; c++)
-        st = measure_channel(s, w, c, &numbered, &set);
-    if (numbered.data) lob_grid_drop(s, &numbered);
-    lob_label_set_free(&set);
     return st;
 }
 
@@ -123,7 +81,8 @@ static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
     if (w->mean_path || (w->graph && is_first(s)))
         if (!(w->means = lob_session_array(s, grid->count, each, w->labels_path)))
             return LOB_ENOMEM;
-    LOB_TRY(measure_channels(s, w, grid));
+    const int channels = w->mean_path || w->graph ? w->image.channels : 1;
+    for (int c = 0; c < channels; c++) LOB_TRY(measure_channel(s, w, c));
     if (w->mean_path) LOB_TRY(send_means(s, w));
     if (!w->graph) return LOB_OK;
     const lob_status st = lob_contacts_slabs(
