@@ -125,6 +125,8 @@ int lob_open_new(const char *path);
  */
 int lob_open_unnamed(char **name, const char *folder);
 int lob_name_unnamed(const char *unnamed, const char *name);
+/* One that is there, for writing anywhere in it. */
+int lob_open_to_change(const char *path);
 /* For adding rows to, made if it is not there. */
 int lob_open_to_add(const char *path);
 /* For a lock of others' processes and users, made if it is not there. */

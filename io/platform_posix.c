@@ -266,6 +266,11 @@ int lob_name_unnamed(const char *unnamed, const char *name)
     return linkat(AT_FDCWD, unnamed, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
+int lob_open_to_change(const char *path)
+{
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
 int lob_open_to_add(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

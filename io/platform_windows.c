@@ -471,6 +471,12 @@ int lob_name_unnamed(const char *unnamed, const char *name)
     return -1;
 }
 
+int lob_open_to_change(const char *path)
+{
+    return open_wide(path, GENERIC_READ | GENERIC_WRITE, SHARED, OPEN_EXISTING,
+                     FILE_ATTRIBUTE_NORMAL, _O_RDWR);
+}
+
 int lob_open_to_add(const char *path)
 {
     return open_wide(path, GENERIC_READ | GENERIC_WRITE, SHARED, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL,

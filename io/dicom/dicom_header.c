@@ -129,14 +129,15 @@ static void take_class(lob_dicom_header *out, const reader *r, const element *e)
                            strcmp(uid, "1.2.840.10008.5.1.4.1.1.66.7") == 0;
 }
 
-static void take_corner(double corner[3], const reader *r, const element *e)
+/* Points or directions in LPS, as RAS. */
+static void take_places(double *ras, int count, const reader *r, const element *e)
 {
-    char text[64], *at = text;
+    char text[128], *at = text;
     take_text(text, sizeof text, r, e);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < count; i++) {
         const double place = strtod(at, &at);
         if (*at == '\\') at++;
-        if (isfinite(place)) corner[i] = place;
+        if (fabs(place) < 1e9) ras[i] = i % 3 < 2 ? -place : place;
     }
 }
 
@@ -159,16 +160,19 @@ static void take(lob_dicom_header *out, const reader *r, const element *e)
         out->number = whole_number(r, e, -1);
         break;
     case TAG(0x0020, 0x0032):
-        take_corner(out->corner, r, e);
+        take_places(out->plane.corner, 3, r, e);
+        break;
+    case TAG(0x0020, 0x0037):
+        take_places(out->plane.axes, 6, r, e);
         break;
     case TAG(0x0028, 0x0008):
         out->frames = whole_number(r, e, 1);
         break;
     case TAG(0x0028, 0x0010):
-        out->rows = short_number(r, e);
+        out->plane.rows = short_number(r, e);
         break;
     case TAG(0x0028, 0x0011):
-        out->columns = short_number(r, e);
+        out->plane.columns = short_number(r, e);
         break;
     default:
         break;

@@ -9,15 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where an image lies, RAS in mm: 0 where it does not say. */
+typedef struct {
+    double corner[3]; /* the middle of its first voxel */
+    double axes[6];   /* two unit vectors: along a row, and down a column */
+    int rows, columns;
+} lob_dicom_plane;
+
 typedef struct {
     char series[65];       /* Series Instance UID; never empty */
     char description[128]; /* as the file has it: any bytes, any character set */
     char modality[17];
     int64_t number; /* of the series; -1: it has none */
-    int rows, columns;
+    lob_dicom_plane plane;
     int64_t frames;       /* >= 1 */
     bool is_segmentation; /* a DICOM SEG, of bits or of labels */
-    double corner[3];     /* where its first voxel lies, LPS in mm; 0: not said */
 } lob_dicom_header;
 
 /*

@@ -67,14 +67,17 @@ static void describe(const conversion *c, int number, const char *name)
     free(path);
 }
 
+/* What dcm2niix says where slices do not lie at equal distances. */
+static const char varies[] = "Interslice distance varies";
+
 /* The volume that was asked for, of those that came; not one that is resampled, as dcm2niix adds it
- * where the gantry was tilted. */
+ * where the gantry was tilted or distances vary. */
 static lob_status take_volume(conversion *c, char **names, int64_t all)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < all; i++) {
         char *const name = names[i];
-        if (strstr(name, "_Tilt")) continue;
+        if (strstr(name, "_Tilt") || strstr(name, "_Eq")) continue;
         names[i] = names[count];
         names[count++] = name;
     }
@@ -91,70 +94,106 @@ static lob_status take_volume(conversion *c, char **names, int64_t all)
     return take_file(c, names[c->volume > 0 ? c->volume - 1 : 0]);
 }
 
-/* The images at the ends of the voxels' third axis: where they begin, in the world. */
-static void find_ends(double ends[2][3], const lob_dicom_series *series, const lob_geometry *g)
+/* Is it a slice of the volume, by its size and its axes? There the last row is the first. */
+static bool is_slice(const lob_dicom_plane *image, const lob_volume *v)
 {
-    double least = INFINITY, most = -INFINITY;
+    bool is = image->columns == v->dims.nx && image->rows == v->dims.ny;
+    for (int r = 0; r < 3; r++) {
+        const double row = v->geometry.affine[r][0] / v->geometry.spacing_mm[0];
+        const double column = v->geometry.affine[r][1] / v->geometry.spacing_mm[1];
+        is &= fabs(row - image->axes[r]) < 0.01 && fabs(column + image->axes[3 + r]) < 0.01;
+    }
+    return is;
+}
+
+/* The grid from the first of the slices to the last, by where their images say that they lie.
+ * Returns how many images there are; 0, and no grid: they do not say it of each slice. */
+static int64_t find_grid(lob_geometry *grid, const lob_dicom_series *series, const lob_volume *v)
+{
+    const double steps = (double)(v->dims.nz - 1), last_row = (double)(v->dims.ny - 1);
+    double least = INFINITY, most = -INFINITY, first[3] = {0}, last[3] = {0}, affine[3][4];
+    int64_t count = 0;
     for (int64_t i = 0; i < series->file_count; i++) {
-        const double *const lps = series->corners[i], at[3] = {-lps[0], -lps[1], lps[2]};
+        const lob_dicom_plane *const image = &series->planes[i];
         double voxel[3];
-        lob_world_to_voxel(voxel, g, at);
-        if (voxel[2] < least) memcpy(ends[0], at, sizeof at);
-        if (voxel[2] > most) memcpy(ends[1], at, sizeof at);
+        if (!is_slice(image, v)) continue;
+        count++;
+        lob_world_to_voxel(voxel, &v->geometry, image->corner);
+        if (voxel[2] < least) memcpy(first, image->corner, sizeof first);
+        if (voxel[2] > most) memcpy(last, image->corner, sizeof last);
         least = fmin(least, voxel[2]);
         most = fmax(most, voxel[2]);
     }
+    memcpy(affine, v->geometry.affine, sizeof affine);
+    for (int r = 0; r < 3; r++) {
+        affine[r][2] = (last[r] - first[r]) / steps;
+        affine[r][3] = first[r] - last_row * affine[r][1];
+    }
+    return count >= v->dims.nz && lob_geometry_of_affine(grid, affine) ? count : 0;
+}
+
+/* Does each slice lie on the grid? To as much as dcm2niix lets distances differ, .2 mm, but where
+ * slices are thin a missing one must not pass. */
+static bool is_even(const lob_geometry *grid, const lob_dicom_series *series, const lob_volume *v)
+{
+    const double most_mm = fmin(0.2, grid->spacing_mm[2] / 4);
+    bool is = true;
+    for (int64_t i = 0; i < series->file_count; i++) {
+        const lob_dicom_plane *const image = &series->planes[i];
+        double voxel[3];
+        if (!is_slice(image, v)) continue;
+        lob_world_to_voxel(voxel, grid, image->corner);
+        const double off[3] = {voxel[0], voxel[1] - (double)(v->dims.ny - 1),
+                               voxel[2] - rint(voxel[2])};
+        for (int axis = 0; axis < 3; axis++)
+            is &= fabs(off[axis]) * grid->spacing_mm[axis] <= most_mm;
+    }
+    return is;
+}
+
+static lob_status put_grid(conversion *c, lob_volume *v)
+{
+    v->frame = LOB_FRAME_ALL; /* and the step from one to the next */
+    lob_nifti_put_geometry(v->header.bytes, v);
+    const int fd = lob_open_to_change(c->out->file);
+    const int64_t size = (int64_t)v->header.size;
+    const bool fits = fd >= 0 && lob_fd_write_at(fd, v->header.bytes, v->header.size, 0) == size;
+    if (fd >= 0) lob_fd_close(fd);
+    return fits ? LOB_OK : LOB_FAIL(c, LOB_ECREATE, "what dcm2niix makes of it cannot be changed");
 }
 
 /*
- * Where the gantry was tilted, a slice does not lie above the one before. Then dcm2niix gives the
- * step from one to the next the length that they are apart, which is shorter, and places a volume
- * whose slices it has turned round amiss. So here the images say it. Rows go from the last to the
- * first.
+ * A slice need not lie above the one before, as where the gantry was tilted. Then dcm2niix may give
+ * the step from one to the next the length that they are apart, which is shorter, take distances
+ * for unequal that are not, put slices above one another all the same, and place a volume whose
+ * slices it has turned round amiss. So the images say it, where each is a file.
  */
-static lob_status untilt(conversion *c, lob_volume *v, double apart_mm)
+static lob_status place_slices(conversion *c, lob_volume *v)
 {
-    lob_write_options how = lob_write_defaults();
-    double ends[2][3], affine[3][4], last = (double)(v->dims.nz - 1);
-    how.force = true;
-    find_ends(ends, c->series, &v->geometry);
-    memcpy(affine, v->geometry.affine, sizeof affine);
-    for (int r = 0; r < 3; r++) {
-        affine[r][2] = (ends[1][r] - ends[0][r]) / last;
-        affine[r][3] = ends[0][r] - (double)(v->dims.ny - 1) * affine[r][1];
+    const lob_geometry g = v->geometry;
+    if (v->dims.nz < 2) return LOB_OK;
+    const int64_t count = find_grid(&v->geometry, c->series, v);
+    if (count > 0 && is_even(&v->geometry, c->series, v)) {
+        const double apart_mm = lob_corners_apart_mm(&v->geometry, &g, v->dims);
+        return apart_mm <= lob_grid_tolerance_mm(&v->geometry, &g) ? LOB_OK : put_grid(c, v);
     }
-    if (!lob_geometry_of_affine(&v->geometry, affine) ||
-        fabs(lob_voxel_mm3(&v->geometry) / lob_face_mm2(&v->geometry, 2) / apart_mm - 1) > 1e-3)
+    const bool known = count == v->dims.nz * v->frames;
+    if (!known && lob_voxel_mm3(&g) < (1 - 1e-4) * lob_face_mm2(&g, 2) * g.spacing_mm[2])
         return LOB_FAIL(c, LOB_EDATA,
                         "its slices do not lie above one another, as of a tilted gantry; "
                         "`dcm2niix FOLDER` makes a file of it that ends in _Tilt_1");
-    return lob_write(v, c->out->file, &how, c->error);
-}
-
-static lob_status mend_tilt(conversion *c)
-{
-    lob_read_options how = lob_read_defaults();
-    lob_volume v;
-    how.header_only = true;
-    if (lob_read(&v, c->out->file, &how, NULL, NULL) != LOB_OK)
-        return LOB_OK; /* who reads it says why */
-    const double apart_mm = lob_nifti_real(v.header.bytes, LOB_NIFTI_pixdim, 3);
-    const double above_mm = lob_voxel_mm3(&v.geometry) / lob_face_mm2(&v.geometry, 2);
-    lob_volume_free(&v);
-    if (!(fabs(above_mm / apart_mm - 1) > 1e-4)) return LOB_OK;
-    how.header_only = false;
-    how.frame = LOB_FRAME_ALL;
-    how.max_memory = c->options->max_memory;
-    LOB_TRY(lob_read(&v, c->out->file, &how, NULL, c->error));
-    const lob_status st = untilt(c, &v, apart_mm);
-    lob_volume_free(&v);
-    return st;
+    if (known || strstr(c->text, varies))
+        return LOB_FAIL(
+            c, LOB_EDATA,
+            "its slices do not lie at equal distances; where none is missing, resample them with "
+            "`dcm2niix FOLDER` and name the file that ends in _Eq_1");
+    return LOB_OK;
 }
 
 /*
  * Options of dcm2niix: the user's own defaults are ignored, no sidecar, not compressed, axes as the
- * images have them. Slices at unequal distances would lie elsewhere in the NIfTI than in the
- * patient, so that a slice that is missing must not pass; dcm2niix then fails, or says so.
+ * images have them. Where it says that distances vary, or even fails since it cannot resample them,
+ * the volume is there all the same.
  */
 static lob_status convert_scan(conversion *c)
 {
@@ -162,21 +201,22 @@ static lob_status convert_scan(conversion *c)
         .program = &lob_dcm2niix,
         .words = {"-g", "i", "-b", "n", "-z", "n", "-x", "i", "-f", "volume", "-o", ".", "../in"}
     };
-    const lob_status st = run(c, &of);
-    if (st == LOB_ECANCEL) return st;
-    if (strstr(c->text, "Interslice distance varies"))
-        return LOB_FAIL(
-            c, LOB_EDATA,
-            "its slices do not lie at equal distances; where none is missing, resample them with "
-            "`dcm2niix FOLDER` and name the file that ends in _Eq_1");
-    LOB_TRY(st);
+    lob_read_options how = lob_read_defaults();
+    lob_volume v;
     char **names;
     int64_t count;
-    const lob_status taken = lob_dicom_found(&names, &count, c->made, ".nii")
-                                 ? take_volume(c, names, count)
-                                 : LOB_FAIL(c, LOB_ENOMEM, "no memory");
+    lob_status st = run(c, &of);
+    if (st == LOB_ECANCEL || (st != LOB_OK && !strstr(c->text, varies))) return st;
+    st = lob_dicom_found(&names, &count, c->made, ".nii") ? take_volume(c, names, count)
+                                                          : LOB_FAIL(c, LOB_ENOMEM, "no memory");
     lob_folder_paths_free(names, count);
-    return taken == LOB_OK ? mend_tilt(c) : taken;
+    LOB_TRY(st);
+    how.header_only = true;
+    if (lob_read(&v, c->out->file, &how, NULL, NULL) != LOB_OK)
+        return LOB_OK; /* who reads it says why */
+    st = place_slices(c, &v);
+    lob_volume_free(&v);
+    return st;
 }
 
 /* ---- segmentations ---- */

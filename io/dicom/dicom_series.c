@@ -1,7 +1,6 @@
 /* The series of DICOM in a folder: what they are, and which files belong to them. */
 #include "io/dicom/dicom_series.h"
 
-#include "io/dicom/dicom_header.h"
 #include "io/file.h"
 #include "io/folder.h"
 #include "io/platform.h"
@@ -73,8 +72,8 @@ static lob_dicom_series *series_of(lob_dicom_list *list, const lob_dicom_header 
     if (!lob_grow(&list->series, list->count, sizeof *list->series)) return NULL;
     lob_dicom_series *const made = &list->series[list->count];
     *made = (lob_dicom_series){.number = header->number,
-                               .rows = header->rows,
-                               .columns = header->columns,
+                               .rows = header->plane.rows,
+                               .columns = header->plane.columns,
                                .is_segmentation = header->is_segmentation,
                                .description = lob_utf8_clean(header->description)};
     if (!made->description) return NULL;
@@ -90,11 +89,11 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
     lob_dicom_series *const s = series_of(list, header);
     if (!s) return list->count == MAX_SERIES ? LOB_EDATA : LOB_ENOMEM;
     if (!lob_grow(&s->files, s->file_count, sizeof *s->files) ||
-        !lob_grow(&s->corners, s->file_count, sizeof *s->corners))
+        !lob_grow(&s->planes, s->file_count, sizeof *s->planes))
         return LOB_ENOMEM;
     char *const real = lob_real_path(path);
     if (!real) return LOB_OK; /* it has gone meanwhile */
-    memcpy(s->corners[s->file_count], header->corner, sizeof header->corner);
+    s->planes[s->file_count] = header->plane;
     s->files[s->file_count++] = real;
     s->file_bytes += bytes;
     s->images += header->frames;
@@ -109,7 +108,8 @@ static lob_visit list_file(void *user, const char *path, const lob_about *about)
     bool says;
     (void)about;
     if (l->stop && l->stop(l->user)) return fail(l, LOB_ECANCEL);
-    if (!read_header(&header, path, &bytes, &says) || header.rows < 1 || header.columns < 1)
+    if (!read_header(&header, path, &bytes, &says) || header.plane.rows < 1 ||
+        header.plane.columns < 1)
         return LOB_VISIT_ON;
     if (l->only && strcmp(l->only, header.series) != 0) return LOB_VISIT_ON;
     const lob_status st = add_file(l->list, path, &header, bytes);
@@ -132,7 +132,7 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
     if (!read_header(&header, path, &bytes, &says))
         return lob_fail_file(error, LOB_EDATA, path,
                              "is DICOM that names no series; name the folder of its images");
-    if (header.rows < 1 || header.columns < 1)
+    if (header.plane.rows < 1 || header.plane.columns < 1)
         return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image");
     if (header.frames > 1 || header.is_segmentation) {
         l->status = add_file(l->list, path, &header, bytes);
@@ -178,7 +178,7 @@ void lob_dicom_list_free(lob_dicom_list *list)
     for (int i = 0; i < list->count; i++) {
         for (int64_t f = 0; f < list->series[i].file_count; f++) free(list->series[i].files[f]);
         free(list->series[i].files);
-        free(list->series[i].corners);
+        free(list->series[i].planes);
         free(list->series[i].description);
     }
     free(list->series);

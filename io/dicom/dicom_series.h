@@ -2,6 +2,7 @@
 #ifndef LOB_DICOM_SERIES_H
 #define LOB_DICOM_SERIES_H
 
+#include "io/dicom/dicom_header.h"
 #include "volumes/status.h"
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@ typedef struct {
     int64_t images; /* frames of all files */
     bool is_segmentation;
     char **files; /* paths from the root, in the order of their names; malloc'ed, as these are */
-    double (*corners)[3]; /* of each file: where its first voxel lies, LPS in mm; malloc'ed */
+    lob_dicom_plane *planes; /* of each file; malloc'ed */
     int64_t file_count, file_bytes;
 } lob_dicom_series;
 

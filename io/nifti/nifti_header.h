@@ -186,6 +186,9 @@ typedef struct {
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan);
 
+/* Where a volume lies, into the transforms and voxel sizes of a header in host byte order. */
+void lob_nifti_put_geometry(unsigned char *header, const lob_volume *volume);
+
 /*
  * Header, extender and extensions of an output, malloc'ed; NULL when there is no memory.
  *

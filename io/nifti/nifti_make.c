@@ -52,7 +52,7 @@ static void put_dims(unsigned char *header, const lob_volume *v, int64_t vectors
                           same ? lob_nifti_int(before->bytes, LOB_NIFTI_dim, i) : side[i]);
 }
 
-static void put_geometry(unsigned char *header, const lob_volume *v)
+void lob_nifti_put_geometry(unsigned char *header, const lob_volume *v)
 {
     const lob_geometry *const g = &v->geometry;
     const bool timed = lob_frames_held(v) > 1 && v->frame_step_s > 0;
@@ -141,7 +141,7 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     memcpy(header, &size, sizeof size);
     lob_nifti_put_text(header, LOB_NIFTI_regular, "r");
     put_dims(header, v, vectors, before);
-    put_geometry(header, v);
+    lob_nifti_put_geometry(header, v);
     lob_nifti_put_int(header, LOB_NIFTI_datatype, 0, type->code);
     lob_nifti_put_int(header, LOB_NIFTI_bitpix, 0, (int64_t)(8 * type->bytes));
     lob_nifti_put_int(

@@ -98,18 +98,25 @@ def test_values_and_places(tmp_path, what, fields):
 class Tilted(Series):
     """Of a CT whose gantry leans: the table goes on along the patient, and slices are not above one another."""
 
+    def __init__(self, degrees, step=2.5, dtype=np.int16, **fields):
+        lean = np.deg2rad(degrees)
+        places = [step * k for k in range(14)]
+        super().__init__(blobs(dtype=dtype), orientation=(1, 0, 0, 0, np.cos(lean), np.sin(lean)), places=places, **fields)
+
     def normal(self):
         return np.array((0.0, 0.0, 1.0))
 
 
-LEANING = (1, 0, 0, 0, np.cos(TILT), np.sin(TILT))
+# degrees, step, type; of signed voxels dcm2niix makes a resampled volume, too
+GANTRIES = [(20, 2.5, np.int16), (20, 2.5, np.uint16), (20, -2.5, np.int16), (0.7, 2.5, np.int16)]
+GANTRIES += [(15, 10, np.int16), (30, 2.5, np.int16), (-30, 2.5, np.uint16)]  # it finds that distances vary
 
 
 @wants_dcm2niix
-@pytest.mark.parametrize("dtype, sense", [(np.int16, 1), (np.uint16, 1), (np.int16, -1)])
-def test_a_tilted_gantry(tmp_path, dtype, sense):
-    """Voxels lie where the images say, and are as large; of signed ones dcm2niix makes a resampled volume, too."""
-    scan = Tilted(blobs(dtype=dtype), orientation=LEANING, places=[2.5 * sense * k for k in range(14)])
+@pytest.mark.parametrize("degrees, step, dtype", GANTRIES)
+def test_a_tilted_gantry(tmp_path, degrees, step, dtype):
+    """Voxels lie where the images say, and are as large."""
+    scan = Tilted(degrees, step, dtype)
     scan.save(tmp_path / "scan")
     done = good("convert", "scan", "out.nii.gz", cwd=tmp_path)
     assert_agrees(tmp_path / "out.nii.gz", scan)
@@ -117,7 +124,7 @@ def test_a_tilted_gantry(tmp_path, dtype, sense):
     good("threshold", "scan", "-o", "mask.nii.gz", "--above", "60", cwd=tmp_path)
     good("stats", "scan", "mask.nii.gz", "--table", "table.json", cwd=tmp_path)
     row = json.loads((tmp_path / "table.json").read_text())[0]
-    assert row["volume_mm3"] == pytest.approx(row["voxels"] * 1.0 * 1.5 * 2.5 * np.cos(TILT), rel=1e-5)
+    assert row["volume_mm3"] == pytest.approx(row["voxels"] * 1.5 * abs(step) * np.cos(np.deg2rad(degrees)), rel=1e-5)
     if shutil.which("itkimage2segimage"):
         good("convert", "mask.nii.gz", "out.dcm", "--like", "scan", cwd=tmp_path)
         images = [pydicom.dcmread(path) for path in (tmp_path / "scan").iterdir()]
@@ -126,6 +133,29 @@ def test_a_tilted_gantry(tmp_path, dtype, sense):
         for frame in frames:
             image = frame.DerivationImageSequence[0].SourceImageSequence[0].ReferencedSOPInstanceUID
             assert np.allclose(frame.PlanePositionSequence[0].ImagePositionPatient, places[image], atol=1e-3)
+
+
+@wants_dcm2niix
+def test_sheared_slices(tmp_path):
+    """Of MR dcm2niix puts them above one another; so it does at each time."""
+    scan = Tilted(20, modality="MR", inter=0.0)
+    scan.save(tmp_path / "scan")
+    assert "scan: sform and qform" in good("convert", "scan", "out.nii.gz", cwd=tmp_path).stderr
+    assert_agrees(tmp_path / "out.nii.gz", scan)
+    for path in scan.save(tmp_path / "later").iterdir():
+        image = pydicom.dcmread(path)
+        image.InstanceNumber, image.AcquisitionTime = image.InstanceNumber + 14, "120110"
+        image.save_as(tmp_path / "scan" / f"later{path.name}")
+    good("convert", "scan", "times.nii.gz", cwd=tmp_path)
+    times = nibabel.load(tmp_path / "times.nii.gz")
+    assert times.shape[3] == 2 and times.header.get_zooms()[3] == 8
+    assert np.array_equal(times.affine, nibabel.load(tmp_path / "out.nii.gz").affine)
+
+
+@wants_dcm2niix
+def test_tilted_frames_in_one_file(tmp_path):
+    Tilted(20).save_frames(tmp_path / "frames.dcm")
+    refused(tmp_path, ["convert", "frames.dcm", "out.nii"], 65, "do not lie above one another", "_Tilt_1")
 
 
 @wants_dcm2niix
@@ -246,15 +276,25 @@ def test_a_missing_slice_is_refused(tmp_path):
         assert json.loads(lobule("check", "--json", folder).stdout)["verdict"] == "damaged"
 
 
+THIN = Series(blobs(), spacing=(0.15, 0.15, 0.15))  # a gap is less than dcm2niix minds
+
+
 @wants_dcm2niix
-def test_several_volumes_of_a_series(tmp_path):
-    scan = Series(blobs((6, 24, 20)))
+@pytest.mark.parametrize("scan", [Tilted(30), THIN], ids=["tilted", "thin"])
+def test_a_missing_slice_by_the_images(tmp_path, scan):
+    scan.save(tmp_path / "scan", [k for k in range(14) if k != 6])
+    refused(tmp_path, ["convert", "scan", "out.nii"], 65, "its slices do not lie at equal distances")
+
+
+@wants_dcm2niix
+@pytest.mark.parametrize("scan", [Series(blobs()), Tilted(20), Tilted(30)], ids=["straight", "20", "30"])
+def test_several_volumes_of_a_series(tmp_path, scan):
     scan.save(tmp_path / "scan")
-    Series(blobs((1, 30, 24)), uid=scan.uid, study=scan.study, orientation=(0, 1, 0, 0, 0, -1)).save(
-        tmp_path / "scan", name="scout{}"
-    )
+    scouts = Series(blobs((4, 30, 24), dtype=np.int16), uid=scan.uid, study=scan.study, orientation=(0, 1, 0, 0, 0, -1))
+    scouts.save(tmp_path / "scan", [0, 1, 3], name="scout{}")
     done = lobule("info", "scan", cwd=tmp_path)
-    assert_one_line(done, 65, "makes 2 volumes: 1 volume of 20 x 24 x 6, 2 volumea of 24 x 30 x 1", "--series NUMBER:K")
+    assert_one_line(done, 65, "makes 2 volumes: 1 volume of 36 x 40 x 14, 2 volumea of 24 x 30 x 3", "--series NUMBER:K")
+    refused(tmp_path, ["convert", "scan", "out.nii.gz", "--series", "3:2"], 65, "do not lie at equal distances")
     good("convert", "scan", "out.nii.gz", "--series", "3:1", cwd=tmp_path)
     assert_agrees(tmp_path / "out.nii.gz", scan)
 

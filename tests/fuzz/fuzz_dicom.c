@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     check(memchr(header.series, '\0', sizeof header.series) &&
           memchr(header.description, '\0', sizeof header.description) &&
           memchr(header.modality, '\0', sizeof header.modality));
-    check(header.number >= -1 && header.frames >= 1 && header.rows >= 0 && header.columns >= 0);
+    check(header.number >= -1 && header.frames >= 1 && header.plane.rows >= 0 &&
+          header.plane.columns >= 0);
     return 0;
 }
 
