@@ -96,12 +96,13 @@ static lob_status write_tables(lob_session *s, lob_supervoxels_work *w)
     return w->graph ? lob_table_write(s, &contacts, w->graph) : LOB_OK;
 }
 
-/* Of a slab; it leaves at once. */
-static lob_status put(lob_session *s, lob_supervoxels_work *w, lob_volume *volume, const char *path,
-                      bool labels)
+/* Of a slab, which leaves at once. */
+static lob_status put_slab(lob_session *s, lob_supervoxels_work *w, lob_volume *volume,
+                           const char *path, bool labels)
 {
+    if (!s->team) return LOB_OK;
     LOB_TRY(lob_slabs_write(s, &w->slabs, &w->slab, volume, path, labels));
-    if (s->team) lob_grid_drop(s, volume);
+    lob_grid_drop(s, volume);
     return LOB_OK;
 }
 
@@ -110,10 +111,9 @@ lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w)
     const lob_volume *const image = &w->slab.image;
     const lob_label_grid grid = lob_supervoxels_grid(w);
     lob_volume *const marks = &w->boundaries;
-    if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
     if (w->mean_path) {
         LOB_TRY(paint_means(s, w, image, &grid));
-        LOB_TRY(put(s, w, &w->mean, w->mean_path, false));
+        LOB_TRY(put_slab(s, w, &w->mean, w->mean_path, false));
     }
     if (w->boundaries_path) {
         LOB_TRY(lob_grid_make(s, marks, image, LOB_U8, 1, w->boundaries_path));
@@ -121,7 +121,11 @@ lob_status lob_supervoxels_write(lob_session *s, lob_supervoxels_work *w)
         LOB_TRY(lob_paint_boundaries_slabs(marks->data, &grid, w->options.slice_axis, s->team,
                                            s->context.threads, &s->error));
         lob_grid_show_mask(marks, w->boundaries_path);
-        LOB_TRY(put(s, w, marks, w->boundaries_path, true));
+        LOB_TRY(put_slab(s, w, marks, w->boundaries_path, true));
     }
-    return put(s, w, &w->labels, w->labels_path, true);
+    if (lob_team_rank(s->team) == 0) LOB_TRY(write_tables(s, w));
+    if (s->team) return put_slab(s, w, &w->labels, w->labels_path, true);
+    LOB_TRY(lob_session_write(s, &w->mean, w->mean_path, false));
+    LOB_TRY(lob_session_write(s, marks, w->boundaries_path, true));
+    return lob_session_write(s, &w->labels, w->labels_path, true);
 }
