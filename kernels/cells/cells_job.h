@@ -122,9 +122,10 @@ lob_status lob_cells_maxima_slab(lob_cells_job *j, lob_maxima_output *found,
                                  const lob_volume *image, const uint8_t *mask,
                                  const lob_maxima_options *options);
 
-/* in: of bodies, in ordinary memory. */
+/* flooded: of bodies, in ordinary memory. */
 lob_status lob_cells_flood_slab(lob_cells_job *j, lob_volume *basins, lob_growcut_stats *stats,
-                                const lob_growcut_input *in, const lob_growcut_options *options);
+                                const lob_growcut_input *flooded,
+                                const lob_growcut_options *options);
 
 lob_status lob_cells_basins_slab(lob_cells_job *j, int32_t *to, const lob_volume *basins,
                                  int64_t count, const lob_volume *image,
