@@ -3,6 +3,7 @@
 #include "kernels/labels/label_chain.h"
 
 #include "kernels/arrays.h"
+#include "kernels/morphology/morphology_part.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 
@@ -162,7 +163,10 @@ static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
     lob_volume image = lob_volume_empty();
     const lob_components_input in = {.image = &image, .place = c->in->place};
     lob_components_output r;
-    if (c->shared) return c->shared->join(c, fill, found);
+    if (c->shared) {
+        drop(c, &c->next); /* pieces that all stayed */
+        return c->shared->join(c, fill, found);
+    }
     o.join = LOB_JOIN_EQUAL;
     o.neighbours = c->options->neighbours;
     o.slice_axis = c->options->slice_axis;
@@ -425,13 +429,30 @@ static lob_status fill_holes(lob_label_chain *c, const lob_labels_step *step)
     return LOB_OK;
 }
 
-/* The boundary, or what is left without slips. */
-static lob_status thin_out(lob_label_chain *c, const lob_labels_step *step)
+/* A step that looks around. */
+static lob_status look_around(lob_label_chain *c, lob_label_work *work, const void *user)
 {
     LOB_TRY(lob_label_chain_make(c, c->now.type));
-    LOB_TRY(step->kind == LOB_LABELS_SLIPS ? c->operations->slips(c) : c->operations->boundary(c));
+    LOB_TRY(c->shared ? c->shared->widen(c, work, user) : work(c, user));
     advance(c);
     return look(c);
+}
+
+/* The boundary, or what is left without slips. */
+static lob_status leave_thin(lob_label_chain *c, const void *user)
+{
+    const lob_labels_step *const step = user;
+    return step->kind == LOB_LABELS_SLIPS ? c->operations->slips(c) : c->operations->boundary(c);
+}
+
+static lob_status thin_out(lob_label_chain *c, const lob_labels_step *step)
+{
+    return look_around(c, leave_thin, step);
+}
+
+static lob_status ask_majority(lob_label_chain *c, const void *user)
+{
+    return c->operations->majority(c, user);
 }
 
 static lob_status majority(lob_label_chain *c, const lob_labels_step *step)
@@ -449,12 +470,29 @@ static lob_status majority(lob_label_chain *c, const lob_labels_step *step)
     else
         lob_majority_box(m, radius);
     const bool alone = m->radius[0] == 0 && m->radius[1] == 0 && m->radius[2] == 0;
-    lob_status st = alone ? LOB_OK : lob_label_chain_make(c, c->now.type);
-    if (st == LOB_OK && !alone) st = c->operations->majority(c, m);
+    const lob_status st = alone ? LOB_OK : look_around(c, ask_majority, m);
     free(m);
-    if (st != LOB_OK || alone) return st;
-    advance(c);
-    return look(c);
+    return st;
+}
+
+typedef struct {
+    lob_morphology_input in; /* labels and dims are the chain's */
+    lob_morphology how;
+    double radius;
+    lob_context context; /* where all voxels are here */
+} balls;
+
+static lob_status use_balls(lob_label_chain *c, const void *user)
+{
+    const balls *const b = user;
+    const lob_context context = lob_budget_inner(&c->budget, &c->context);
+    lob_morphology_input in = b->in;
+    in.labels = c->now.data;
+    in.dims = c->in->dims;
+    return c->shared ? lob_morphology_part(c->next.data, &in, b->how, b->radius, c->shared->planes,
+                                           &context, c->error)
+                     : c->operations->morphology(c->next.data, &in, b->how, b->radius, &b->context,
+                                                 c->error);
 }
 
 static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
@@ -465,19 +503,17 @@ static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
         [LOB_LABELS_OPEN] = LOB_MORPHOLOGY_OPEN,
         [LOB_LABELS_CLOSE] = LOB_MORPHOLOGY_CLOSE,
     };
-    const lob_context context = lob_budget_inner(&c->budget, &c->context);
-    lob_morphology_input in = {
-        .labels = c->now.data, .type = c->now.type, .dims = c->in->dims, .place = c->in->place};
+    balls b = {
+        .in = {.type = c->now.type, .place = c->in->place},
+        .how = how[step->kind],
+        .radius = step->length,
+        .context = lob_budget_inner(&c->budget, &c->context),
+    };
     for (int a = 0; a < 3; a++)
-        in.spacing[a] = a == c->options->slice_axis ? INFINITY
-                        : step->voxels              ? 1.0
-                                                    : c->in->spacing_mm[a];
-    LOB_TRY(lob_label_chain_make(c, c->now.type));
-    LOB_TRY(c->shared ? c->shared->morphology(c, &in, how[step->kind], step->length, &context)
-                      : c->operations->morphology(c->next.data, &in, how[step->kind], step->length,
-                                                  &context, c->error));
-    advance(c);
-    return look(c);
+        b.in.spacing[a] = a == c->options->slice_axis ? INFINITY
+                          : step->voxels              ? 1.0
+                                                      : c->in->spacing_mm[a];
+    return look_around(c, use_balls, &b);
 }
 
 typedef lob_status step_function(lob_label_chain *c, const lob_labels_step *step);

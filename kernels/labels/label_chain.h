@@ -15,6 +15,7 @@
 #include "kernels/labels/majority/majority.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/share.h"
+#include "kernels/team/team.h"
 
 LOB_BEGIN_DECLS
 
@@ -47,14 +48,19 @@ typedef struct {
 
 extern const lob_label_operations lob_label_cpu;
 
+/* What a step does, from now to next. */
+typedef lob_status lob_label_work(lob_label_chain *c, const void *user);
+
 /* What is done otherwise where several ranks have a part of the voxels each; operations are theirs
  * too. */
 typedef struct {
-    /* next = the pieces of now, numbered in raster order; or now with its holes filled */
+    lob_team *team;
+    int64_t planes; /* of the whole volume */
+    /* next, which is nothing before = the pieces of now, numbered in raster order; or now with its
+     * holes filled */
     lob_status (*join)(lob_label_chain *c, bool fill, int64_t *found);
-    /* from now to next */
-    lob_status (*morphology)(lob_label_chain *c, const lob_morphology_input *in, lob_morphology how,
-                             double radius, const lob_context *context);
+    /* do work that looks around, with planes of other ranks */
+    lob_status (*widen)(lob_label_chain *c, lob_label_work *work, const void *user);
 } lob_label_shared;
 
 struct lob_label_chain {

@@ -4,7 +4,6 @@
 #include "kernels/components/components_select.h"
 #include "kernels/components/components_team.h"
 #include "kernels/labels/label_chain.h"
-#include "kernels/morphology/morphology_part.h"
 #include "kernels/regions/contacts_slabs.h"
 #include "kernels/team/team_planes.h"
 #include "volumes/labels.h"
@@ -13,35 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call: operations are given the chain, which is first. */
-typedef struct {
-    lob_label_chain chain;
-    lob_team *team;
-    int64_t planes; /* of the whole volume */
-} slab_chain;
-
-static lob_status no_memory(lob_error *error)
-{
-    return lob_fail(error, LOB_ENOMEM, "no memory for tables of labels");
-}
-
 /* ---- tables of all ranks ---- */
 
-/* Marks, each 0 or 1, become those that any rank has set. */
-static lob_status any_of_team(uint8_t *marks, int64_t n, lob_team *team, lob_error *error)
+/* Marks, each 0 or 1, become those that any rank has set. They are counted in so many bits. */
+static lob_status any_of_team(lob_label_chain *c, uint8_t *marks, int64_t n)
 {
-    void *all = NULL;
-    int64_t bytes = 0;
-    LOB_TRY(lob_team_collect(team, &all, &bytes, marks, n, error));
-    for (int64_t i = 0; all && i < bytes; i++) marks[i % n] |= ((const uint8_t *)all)[i];
-    free(all);
-    return lob_team_tell(marks, n, team, error);
+    enum { EACH = 3, BITS = 21 };
+    const int64_t words = (n + EACH - 1) / EACH, most = (INT64_C(1) << BITS) - 1;
+    int64_t *sums = NULL;
+    LOB_TRY(lob_budget_calloc(&c->budget, &sums, words, sizeof *sums, c->error));
+    for (int64_t i = 0; i < n; i++) sums[i / EACH] |= (int64_t)marks[i] << i % EACH * BITS;
+    const lob_status st =
+        lob_team_reduce(c->shared->team, sums, (int)words, LOB_TEAM_SUM, c->error);
+    for (int64_t i = 0; i < n; i++) marks[i] = (sums[i / EACH] >> i % EACH * BITS & most) > 0;
+    lob_budget_free(&c->budget, sums, words, sizeof *sums);
+    return st;
 }
 
 static lob_status look(lob_label_chain *c, uint8_t *seen)
 {
     LOB_TRY(lob_label_cpu.look(c, seen));
-    return any_of_team(seen, (int64_t)c->count + 1, ((slab_chain *)c)->team, c->error);
+    return any_of_team(c, seen, (int64_t)c->count + 1);
 }
 
 /* What a rank counts of a piece. */
@@ -50,30 +41,46 @@ typedef struct {
     int32_t piece, owner;
 } count_row;
 
-static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxels, int32_t *owner)
+/* Rows of all ranks, in rank 0, which holds `bytes` for them. */
+static lob_status collect_rows(lob_label_chain *c, void **all, int64_t *bytes,
+                               const int64_t *voxels, const int32_t *owner, int64_t found)
 {
-    lob_team *const team = ((slab_chain *)c)->team;
+    lob_team *const team = c->shared->team;
     count_row *mine = NULL;
-    void *all = NULL;
-    int64_t n = 0, bytes = 0;
-    LOB_TRY(lob_label_cpu.count_pieces(c, found, voxels, owner));
+    int64_t n = 0, held;
     for (int64_t i = 0; i < found; i++) n += voxels[i] > 0;
-    mine = malloc((size_t)n * sizeof *mine + 1);
-    if (!mine) return no_memory(c->error);
+    const int64_t own = n * (int64_t)sizeof *mine;
+    held = own;
+    LOB_TRY(lob_budget_alloc(&c->budget, &mine, n, sizeof *mine, c->error));
     n = 0;
     for (int64_t i = 0; i < found; i++)
         if (voxels[i] > 0) mine[n++] = (count_row){voxels[i], (int32_t)i, owner[i]};
-    lob_status st = lob_team_collect(team, &all, &bytes, mine, n * (int64_t)sizeof *mine, c->error);
-    free(mine);
-    if (all) memset(voxels, 0, (size_t)found * sizeof *voxels);
-    for (int64_t i = 0; all && i < bytes / (int64_t)sizeof *mine; i++) {
-        const count_row *const row = (const count_row *)all + i;
-        voxels[row->piece] += row->voxels;
-        owner[row->piece] = row->owner;
+    lob_status st = lob_team_reduce(team, &held, 1, LOB_TEAM_SUM, c->error);
+    if (st == LOB_OK && lob_team_rank(team) == 0) st = lob_budget_hold(&c->budget, held, c->error);
+    if (st == LOB_OK) st = lob_team_collect(team, all, bytes, mine, own, c->error);
+    lob_budget_free(&c->budget, mine, n, sizeof *mine);
+    return st;
+}
+
+static lob_status count_pieces(lob_label_chain *c, int64_t found, int64_t *voxels, int32_t *owner)
+{
+    lob_team *const team = c->shared->team;
+    void *all = NULL;
+    int64_t bytes = 0;
+    LOB_TRY(lob_label_cpu.count_pieces(c, found, voxels, owner));
+    LOB_TRY(collect_rows(c, &all, &bytes, voxels, owner, found));
+    if (all) {
+        const count_row *const rows = all;
+        memset(voxels, 0, (size_t)found * sizeof *voxels);
+        for (int64_t i = 0; i < bytes / (int64_t)sizeof *rows; i++) {
+            voxels[rows[i].piece] += rows[i].voxels;
+            owner[rows[i].piece] = rows[i].owner;
+        }
+        lob_budget_release(&c->budget, bytes);
+        free(all);
     }
-    free(all);
-    if (st == LOB_OK) st = lob_team_tell(voxels, found * (int64_t)sizeof *voxels, team, c->error);
-    return st == LOB_OK ? lob_team_tell(owner, found * (int64_t)sizeof *owner, team, c->error) : st;
+    LOB_TRY(lob_team_tell(voxels, found * (int64_t)sizeof *voxels, team, c->error));
+    return lob_team_tell(owner, found * (int64_t)sizeof *owner, team, c->error);
 }
 
 /* ---- steps that look around ---- */
@@ -102,19 +109,18 @@ int64_t lob_labels_reach(const lob_labels_step *step, const lob_labels_options *
     }
 }
 
-typedef lob_status wide_work(lob_label_chain *wide, const void *user);
-
-/* Do the work of a step on this rank's planes with those that it reaches, from now to next, of
- * which its own are kept. */
-static lob_status in_reach(lob_label_chain *c, wide_work *work, const void *user)
+/* Work on this rank's planes with those that the step reaches, of which its own are kept. */
+static lob_status widen(lob_label_chain *c, lob_label_work *work, const void *user)
 {
-    const slab_chain *const s = (const slab_chain *)c;
+    lob_team *const team = c->shared->team;
+    const int64_t planes = c->shared->planes;
     const lob_dims d = c->in->dims;
     const int64_t each = (int64_t)lob_type_of(c->now.type)->bytes, plane = d.nx * d.ny * each;
     const int64_t halo = lob_labels_reach(&c->in->steps[c->step], c->options, c->in->spacing_mm);
-    const lob_team_reach r = lob_team_reach_of(s->team, lob_team_rank(s->team), s->planes, halo, 1);
+    const lob_team_reach r = lob_team_reach_of(team, lob_team_rank(team), planes, halo, 1);
     lob_labels_input in = *c->in;
     lob_label_chain wide = *c;
+    if (halo == 0) return work(c, user);
     in.dims.nz = r.to - r.from;
     wide.in = &in;
     wide.voxels = lob_dims_voxels(in.dims);
@@ -124,8 +130,7 @@ static lob_status in_reach(lob_label_chain *c, wide_work *work, const void *user
     if (st == LOB_OK)
         st = lob_budget_alloc(&wide.budget, &wide.next.data, wide.voxels, (size_t)each, c->error);
     if (st == LOB_OK)
-        st = lob_team_fetch(wide.now.data, c->now.data, s->planes, halo, 1, plane, s->team,
-                            c->error);
+        st = lob_team_fetch(wide.now.data, c->now.data, planes, halo, 1, plane, team, c->error);
     if (st == LOB_OK) st = work(&wide, user);
     if (st == LOB_OK)
         memcpy(c->next.data, (const char *)wide.next.data + (r.first - r.from) * plane,
@@ -136,85 +141,25 @@ static lob_status in_reach(lob_label_chain *c, wide_work *work, const void *user
     return st;
 }
 
-static lob_status wide_boundary(lob_label_chain *wide, const void *user)
-{
-    (void)user;
-    return lob_label_cpu.boundary(wide);
-}
-
-static lob_status boundary(lob_label_chain *c)
-{
-    return in_reach(c, wide_boundary, NULL);
-}
-
-static lob_status wide_slips(lob_label_chain *wide, const void *user)
-{
-    (void)user;
-    return lob_label_cpu.slips(wide);
-}
-
-static lob_status slips(lob_label_chain *c)
-{
-    return in_reach(c, wide_slips, NULL);
-}
-
-static lob_status wide_majority(lob_label_chain *wide, const void *user)
-{
-    return lob_label_cpu.majority(wide, user);
-}
-
-static lob_status majority(lob_label_chain *c, const lob_majority *m)
-{
-    return in_reach(c, wide_majority, m);
-}
-
-typedef struct {
-    const lob_morphology_input *in;
-    lob_morphology how;
-    double radius;
-    int64_t planes;
-} ball;
-
-static lob_status wide_morphology(lob_label_chain *wide, const void *user)
-{
-    const ball *const b = user;
-    const lob_context context = lob_budget_inner(&wide->budget, &wide->context);
-    lob_morphology_input in = *b->in;
-    in.labels = wide->now.data;
-    in.dims = wide->in->dims;
-    return lob_morphology_part(wide->next.data, &in, b->how, b->radius, b->planes, &context,
-                               wide->error);
-}
-
-static lob_status morphology(lob_label_chain *c, const lob_morphology_input *in, lob_morphology how,
-                             double radius, const lob_context *context)
-{
-    const slab_chain *const s = (const slab_chain *)c;
-    const ball b = {in, how, radius, s->planes};
-    (void)context;
-    return in_reach(c, wide_morphology, &b);
-}
-
 /* ---- pieces and holes ---- */
 
 static lob_status components(lob_components_output *out, lob_label_chain *c,
                              const lob_volume *image, const lob_components_options *options)
 {
-    const slab_chain *const s = (const slab_chain *)c;
     const lob_components_input in = {.image = image};
     const lob_context context = lob_budget_inner(&c->budget, &c->context);
-    const lob_status st =
-        lob_components_team(out, &in, options, s->planes, s->team, &context, c->error);
+    const lob_status st = lob_components_team(out, &in, options, c->shared->planes, c->shared->team,
+                                              &context, c->error);
     lob_label_chain_count(c, out->working_bytes);
     return st;
 }
 
-/* Pieces of now and, numbered after them, those of its background. */
+/* Pieces of now and its background, numbered. */
 typedef struct {
-    lob_components_output of;   /* the pieces; then both, in its labels */
-    lob_components_output none; /* of the background */
+    lob_components_output of;   /* the pieces; then, behind them, closed holes too */
+    lob_components_output none; /* the background */
     uint8_t *open;              /* none.count: whether it reaches a border */
-    int32_t *into;              /* none.count: the piece that it goes to, 0: none */
+    int32_t *into; /* none.count: of a closed hole the piece that it goes to, then its label */
 } hole_search;
 
 static lob_status find_background(hole_search *h, lob_label_chain *c, const lob_volume *now)
@@ -238,17 +183,16 @@ static lob_status find_background(hole_search *h, lob_label_chain *c, const lob_
     return st;
 }
 
-/* Number both, and mark background that reaches a border of the volume or of its slice. */
-static void join_numbers(hole_search *h, const lob_label_chain *c)
+/* Mark background that reaches a border of the volume or of its slice. */
+static void mark_open(hole_search *h, const lob_label_chain *c)
 {
-    const slab_chain *const s = (const slab_chain *)c;
+    lob_team *const team = c->shared->team;
     const lob_dims d = c->in->dims;
-    const lob_dims whole = {d.nx, d.ny, s->planes};
-    const int32_t pieces = (int32_t)h->of.count, *const none = h->none.labels;
-    int32_t *const both = h->of.labels;
+    const lob_dims whole = {d.nx, d.ny, c->shared->planes};
+    const int32_t *const none = h->none.labels;
     int64_t first, end;
     bool along[3];
-    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), s->planes);
+    lob_team_planes(&first, &end, team, lob_team_rank(team), whole.nz);
     for (int a = 0; a < 3; a++) along[a] = a != c->options->slice_axis && lob_side(whole, a) > 1;
     const bool bordered = along[0] || along[1] || along[2];
 #pragma omp parallel for num_threads(c->context.threads)
@@ -258,10 +202,38 @@ static void join_numbers(hole_search *h, const lob_label_chain *c)
                             (along[2] && (z == 0 || z == whole.nz - 1));
         for (int64_t x = 0; x < d.nx; x++) {
             const int32_t hole = none[row * d.nx + x];
-            if (!hole) continue;
-            both[row * d.nx + x] = pieces + hole;
-            if (border || (along[0] && (x == 0 || x == d.nx - 1)))
+            if (hole && (border || (along[0] && (x == 0 || x == d.nx - 1))))
                 __atomic_store_n(&h->open[hole - 1], 1, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+static bool in_hole(const hole_search *h, int64_t i)
+{
+    const int32_t hole = ((const int32_t *)h->none.labels)[i];
+    return hole && !h->open[hole - 1];
+}
+
+/* Number closed holes behind pieces. Of these, voxels stay that share a face with a hole, and those
+ * beside a seam, where that is not known: so that contacts are few. */
+static void join_numbers(hole_search *h, const lob_label_chain *c)
+{
+    const lob_dims d = c->in->dims;
+    const int64_t plane = d.nx * d.ny;
+    const int32_t pieces = (int32_t)h->of.count, *const none = h->none.labels;
+    int32_t *const both = h->of.labels;
+#pragma omp parallel for num_threads(c->context.threads)
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
+        const int64_t y = row % d.ny, z = row / d.ny;
+        for (int64_t x = 0; x < d.nx; x++) {
+            const int64_t i = row * d.nx + x;
+            if (in_hole(h, i))
+                both[i] = pieces + none[i];
+            else if (z > 0 && z < d.nz - 1 && !(x > 0 && in_hole(h, i - 1)) &&
+                     !(x < d.nx - 1 && in_hole(h, i + 1)) && !(y > 0 && in_hole(h, i - d.nx)) &&
+                     !(y < d.ny - 1 && in_hole(h, i + d.nx)) && !in_hole(h, i - plane) &&
+                     !in_hole(h, i + plane))
+                both[i] = 0;
         }
     }
 }
@@ -269,63 +241,68 @@ static void join_numbers(hole_search *h, const lob_label_chain *c)
 /* In rank 0: a hole goes to the piece that it has most faces with, of equal ones to the first. */
 static lob_status choose_pieces(hole_search *h, lob_label_chain *c)
 {
-    const slab_chain *const s = (const slab_chain *)c;
     const lob_label_grid grid = {h->of.labels, LOB_I32, h->of.count + h->none.count, c->in->dims};
     const lob_volume image = lob_volume_empty();
     const lob_context context = lob_budget_inner(&c->budget, &c->context);
+    const int64_t holes = h->none.count;
     lob_contact *contacts = NULL;
-    int64_t count = 0;
-    LOB_TRY(any_of_team(h->open, h->none.count, s->team, c->error));
+    int64_t count = 0, *most = NULL;
     LOB_TRY(lob_contacts_slabs(&contacts, &count, &grid, &image.geometry, NULL, 0,
-                               c->options->slice_axis, s->team, &context, c->error));
-    int64_t *const most = calloc((size_t)h->none.count + 1, sizeof *most);
-    for (int64_t i = 0; most && i < count; i++) { /* in the order of pieces */
+                               c->options->slice_axis, c->shared->team, &context, c->error));
+    const lob_status st = lob_budget_calloc(&c->budget, &most, holes, sizeof *most, c->error);
+    for (int64_t i = 0; st == LOB_OK && i < count; i++) { /* in the order of pieces */
         const int64_t hole = contacts[i].b - h->of.count - 1;
         const int64_t faces = contacts[i].faces[0] + contacts[i].faces[1] + contacts[i].faces[2];
-        if (hole < 0 || contacts[i].a > h->of.count || h->open[hole] || faces <= most[hole])
-            continue;
+        if (hole < 0 || contacts[i].a > h->of.count || faces <= most[hole]) continue;
         most[hole] = faces;
         h->into[hole] = contacts[i].a;
     }
+    lob_budget_free(&c->budget, most, holes, sizeof *most);
     free(contacts);
-    free(most);
-    if (!most) return no_memory(c->error);
-    return lob_team_tell(h->into, h->none.count * (int64_t)sizeof *h->into, s->team, c->error);
+    LOB_TRY(st);
+    return lob_team_tell(h->into, holes * (int64_t)sizeof *h->into, c->shared->team, c->error);
 }
 
-/* next = now, where voxels of holes have the numbers of the pieces that these go to. */
-static lob_status paint_holes(hole_search *h, lob_label_chain *c)
+/* The label of a hole is that of the piece that it goes to. */
+static lob_status name_holes(hole_search *h, lob_label_chain *c)
 {
-    const int64_t pieces = h->of.count, all = pieces + h->none.count;
-    const lob_labels_array both = {h->of.labels, LOB_I32};
-    int64_t *const voxels = calloc((size_t)all + 1, sizeof *voxels);
-    int32_t *const owner = calloc((size_t)all + 1, sizeof *owner);
-    int32_t *const table = calloc((size_t)all + 1, sizeof *table);
-    lob_status st = voxels && owner && table ? LOB_OK : no_memory(c->error);
-    c->next = both; /* for a while */
+    const int64_t all = h->of.count + h->none.count;
+    int64_t *voxels = NULL;
+    int32_t *owner = NULL;
+    lob_status st = lob_budget_calloc(&c->budget, &voxels, all, sizeof *voxels, c->error);
+    if (st == LOB_OK) st = lob_budget_calloc(&c->budget, &owner, all, sizeof *owner, c->error);
+    c->next = (lob_labels_array){h->of.labels, LOB_I32}; /* for a while */
     if (st == LOB_OK) st = count_pieces(c, all, voxels, owner);
     c->next.data = NULL;
-    for (int64_t i = 0; st == LOB_OK && i < all; i++) {
-        const int64_t piece = i < pieces ? i + 1 : h->into[i - pieces];
-        if (piece > 0) table[i + 1] = owner[piece - 1];
-    }
-    if (st == LOB_OK) st = lob_label_chain_make(c, c->now.type);
-    if (st == LOB_OK) st = lob_label_cpu.put(c, c->next, both, table, all + 1);
-    free(table);
-    free(owner);
-    free(voxels);
+    for (int64_t i = 0; st == LOB_OK && i < h->none.count; i++)
+        if (h->into[i] > 0) h->into[i] = owner[h->into[i] - 1];
+    lob_budget_free(&c->budget, owner, all, sizeof *owner);
+    lob_budget_free(&c->budget, voxels, all, sizeof *voxels);
     return st;
 }
 
 static lob_status fill_holes(hole_search *h, lob_label_chain *c, const lob_volume *now)
 {
     LOB_TRY(find_background(h, c, now));
-    h->open = calloc((size_t)h->none.count + 1, sizeof *h->open);
-    h->into = calloc((size_t)h->none.count + 1, sizeof *h->into);
-    if (!h->open || !h->into) return no_memory(c->error);
-    join_numbers(h, c);
-    LOB_TRY(choose_pieces(h, c));
-    return paint_holes(h, c);
+    const int64_t n = h->none.count;
+    int64_t closed = n;
+    LOB_TRY(lob_budget_calloc(&c->budget, &h->open, n, sizeof *h->open, c->error));
+    LOB_TRY(lob_budget_calloc(&c->budget, &h->into, n, sizeof *h->into, c->error));
+    mark_open(h, c);
+    LOB_TRY(any_of_team(c, h->open, n));
+    for (int64_t i = 0; i < n; i++) closed -= h->open[i];
+    if (closed > 0) {
+        join_numbers(h, c);
+        LOB_TRY(choose_pieces(h, c));
+        LOB_TRY(name_holes(h, c));
+    }
+    LOB_TRY(lob_label_chain_make(c, c->now.type));
+#pragma omp parallel for num_threads(c->context.threads)
+    for (int64_t i = 0; i < c->voxels; i++)
+        lob_label_put(c->next.data, c->next.type, i,
+                      in_hole(h, i) ? h->into[((const int32_t *)h->none.labels)[i] - 1]
+                                    : lob_label_at(now->data, now->type, i));
+    return LOB_OK;
 }
 
 static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
@@ -351,8 +328,8 @@ static lob_status join(lob_label_chain *c, bool fill, int64_t *found)
         held -= c->voxels * (int64_t)lob_type_of(h.of.type)->bytes;
     }
     lob_budget_release(&c->budget, held);
-    free(h.open);
-    free(h.into);
+    lob_budget_free(&c->budget, h.into, h.none.count, sizeof *h.into);
+    lob_budget_free(&c->budget, h.open, h.none.count, sizeof *h.open);
     lob_components_output_free(&h.none);
     lob_components_output_free(&h.of);
     return st;
@@ -362,32 +339,22 @@ lob_status lob_labels_slabs(lob_labels_output *out, const lob_labels_input *in,
                             const lob_labels_options *options, int64_t planes, lob_team *team,
                             const lob_context *context, lob_error *error)
 {
-    const lob_label_operations operations = {
-        .put = lob_label_cpu.put,
-        .look = look,
-        .count_pieces = count_pieces,
-        .boundary = boundary,
-        .slips = slips,
-        .majority = majority,
-        .finish = lob_label_cpu.finish,
-    };
-    static const lob_label_shared shared = {join, morphology};
-    slab_chain s = {
-        .chain = {.operations = &operations,
-                  .in = in,
-                  .options = options,
-                  .caller = context,
-                  .error = error,
-                  .out = out,
-                  .shared = &shared},
-        .team = team,
-        .planes = planes
-    };
+    lob_label_operations operations = lob_label_cpu;
+    const lob_label_shared shared = {team, planes, join, widen};
+    lob_label_chain c = {.operations = &operations,
+                         .in = in,
+                         .options = options,
+                         .caller = context,
+                         .error = error,
+                         .out = out,
+                         .shared = &shared};
+    operations.look = look;
+    operations.count_pieces = count_pieces;
     if (lob_team_size(team) == 1) return lob_labels_cpu(out, in, options, context, error);
     lob_error_begin(error);
     memset(out, 0, sizeof *out);
     lob_status st = lob_label_chain_check(in, options, error);
-    if (st == LOB_OK) st = lob_label_chain_run(&s.chain);
+    if (st == LOB_OK) st = lob_label_chain_run(&c);
     st = lob_error_end(error, st);
     if (st != LOB_OK) {
         st = lob_team_agree(team, st, error);
