@@ -117,12 +117,18 @@ static void see_rows(const job *j, heights *h, double *values, int threads)
 
 /* ---- joining ---- */
 
+static int by_pair(const void *left, const void *right)
+{
+    const lob_saddle *p = left, *q = right;
+    if (p->a != q->a) return p->a < q->a ? -1 : 1;
+    return (p->b > q->b) - (p->b < q->b);
+}
+
 static int by_saddle(const void *left, const void *right)
 {
     const lob_saddle *p = left, *q = right;
     if (p->saddle != q->saddle) return p->saddle < q->saddle ? -1 : 1;
-    if (p->a != q->a) return p->a < q->a ? -1 : 1;
-    return (p->b > q->b) - (p->b < q->b);
+    return by_pair(p, q);
 }
 
 static int32_t root_of(int32_t *to, int32_t label)
@@ -154,9 +160,9 @@ void lob_basins_finish(int32_t *to, lob_basins_stats *stats, double *bottom, int
     for (int64_t i = 1; i <= labels; i++) s.basins += !isnan(bottom[i]);
     join(to, bottom, saddles, count, options);
     s.left = s.basins;
-    for (int32_t i = 1; i <= labels; i++) {
+    for (int64_t i = 1; i <= labels; i++) {
         s.left -= to[i] != i;
-        to[i] = root_of(to, i);
+        to[i] = root_of(to, (int32_t)i);
     }
     *stats = s;
 }
@@ -223,13 +229,6 @@ static lob_status take_passes(lob_saddle **passes, const job *j, lob_budget *bud
 
 /* ---- several ranks ---- */
 
-static int by_pair(const void *left, const void *right)
-{
-    const lob_saddle *p = left, *q = right;
-    if (p->a != q->a) return p->a < q->a ? -1 : 1;
-    return (p->b > q->b) - (p->b < q->b);
-}
-
 /* Sort, and keep of each pair the lowest. Returns how many there are. */
 static int64_t keep_lowest(lob_saddle *list, int64_t n)
 {
@@ -248,19 +247,24 @@ static int64_t keep_lowest(lob_saddle *list, int64_t n)
 static lob_status gather(lob_saddle **saddles, int64_t *count, double *bottom, int64_t labels,
                          lob_team *team, lob_budget *budget, lob_error *error)
 {
-    int64_t bytes = 0, n = *count, met = 0;
+    int64_t n = *count, met = 0;
     void *all = NULL;
     for (int64_t i = 1; i <= labels; i++) met += !isnan(bottom[i]);
-    lob_saddle *const mine = realloc(*saddles, (size_t)(n + met + 1) * sizeof *mine);
+    const int64_t own = (n + met) * (int64_t)sizeof **saddles;
+    int64_t bytes = own;
+    LOB_TRY(lob_team_reduce(team, &bytes, 1, LOB_TEAM_SUM, error));
+    if (lob_team_rank(team) == 0) /* qsort may take a copy */
+        LOB_TRY(lob_budget_hold(budget, 2 * bytes, error));
+    LOB_TRY(lob_budget_hold(budget, met * (int64_t)sizeof **saddles, error));
+    lob_saddle *const mine = realloc(*saddles, (size_t)own + 1);
     if (!mine) return lob_fail(error, LOB_ENOMEM, "no memory for basins");
     *saddles = mine;
-    for (int32_t i = 1; i <= labels; i++)
-        if (!isnan(bottom[i])) mine[n++] = (lob_saddle){bottom[i], 0, i};
-    LOB_TRY(lob_team_collect(team, &all, &bytes, mine, n * (int64_t)sizeof *mine, error));
+    for (int64_t i = 1; i <= labels; i++)
+        if (!isnan(bottom[i])) mine[n++] = (lob_saddle){bottom[i], 0, (int32_t)i};
+    LOB_TRY(lob_team_collect(team, &all, &bytes, mine, own, error));
     if (!all) return LOB_OK;
     free(mine);
     *saddles = all;
-    LOB_TRY(lob_budget_hold(budget, 2 * bytes, error)); /* qsort may take a copy */
     n = keep_lowest(*saddles, bytes / (int64_t)sizeof **saddles);
     int64_t bottoms = 0;
     for (; bottoms < n && (*saddles)[bottoms].a == 0; bottoms++)
