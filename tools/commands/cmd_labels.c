@@ -178,16 +178,22 @@ static lob_status clean_slab(lob_session *s, const lob_slab *slab, void *user)
 /* Bytes that steps hold at once of a voxel, and of one around. */
 enum { WORKING = 20, AROUND = 16 };
 
-/* How far the step reaches that reaches farthest; planes. */
-static int64_t reach_of(const work *w, const lob_volume *v)
+/* How far the step reaches that reaches farthest, and all of them together; planes. */
+typedef struct {
+    int64_t far, all;
+} reaches;
+
+static reaches reaches_of(const work *w, const lob_volume *v)
 {
     const lob_labels_options options = options_of(w, &v->geometry);
-    int64_t far = 0;
+    const int64_t nz = v->dims.nz;
+    reaches of = {0};
     for (int i = 0; i < w->typed.count; i++) {
         const int64_t reach = lob_labels_reach(&w->typed.step[i], &options, v->geometry.spacing_mm);
-        if (reach > far) far = reach;
+        if (reach > of.far) of.far = reach < nz ? reach : nz;
+        of.all += reach < nz ? reach : nz;
     }
-    return far < v->dims.nz ? far : v->dims.nz;
+    return of;
 }
 
 static lob_status by_slabs(lob_session *s, work *w)
@@ -197,11 +203,15 @@ static lob_status by_slabs(lob_session *s, work *w)
     LOB_TRY(lob_labels_steps_read(s, &w->typed));
     LOB_TRY(lob_slabs_open(s, slabs));
     LOB_TRY(lob_grid_one_channel(s, v, slabs->path));
-    const int64_t label = (int64_t)lob_type_of(v->type)->bytes, reach = reach_of(w, v);
+    const int64_t label = (int64_t)lob_type_of(v->type)->bytes, nz = v->dims.nz;
+    const int64_t tasks = slabs->plan > 0 ? slabs->plan : lob_team_size(s->team);
+    const int64_t others = nz - (nz + tasks - 1) / tasks;
+    const reaches reach = reaches_of(w, v);
+    const int64_t around = 2 * reach.far < others ? 2 * reach.far : others;
     lob_labels_steps_fit(&w->typed, &v->geometry);
     /* of pieces, labels and values; planes that are reached */
-    slabs->seam_bytes = 2 * (int64_t)sizeof(int32_t) + 2 * reach * label;
-    slabs->common_bytes = 2 * reach * v->dims.nx * v->dims.ny * AROUND;
+    slabs->seam_bytes = 2 * (int64_t)sizeof(int32_t) + 2 * reach.all * label;
+    slabs->common_bytes = around * v->dims.nx * v->dims.ny * AROUND;
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, label + WORKING, label));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, clean_slab, w);
 }
@@ -234,7 +244,7 @@ static lob_status labels(lob_session *s, void *user)
     if (s->ranks || w->slabs.plan > 0) return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     const lob_status st = in_memory(s, w);
     if (st == LOB_ENOMEM && lob_session_peek(s, &stored, w->slabs.path))
-        lob_slabs_suggest(s, w->slabs.path, reach_of(w, &stored),
+        lob_slabs_suggest(s, w->slabs.path, reaches_of(w, &stored).far,
                           WORKING + (int64_t)lob_type_of(stored.type)->bytes +
                               (w->slabs.mask ? MASK : 0));
     return st;
