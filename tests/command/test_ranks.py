@@ -476,6 +476,16 @@ def test_as_many_tasks_do_as_one_without_memory_says(tmp_path, line, size):
     assert done.returncode == 0, (tasks, done.stderr)
 
 
+def test_no_tasks_are_named_where_contacts_are_too_many_for_the_first(tmp_path):
+    x, y, z = np.indices((60, 60, 60)) // 2
+    save((1 + x + 30 * (y + 30 * z)).astype(np.int16), tmp_path / "basins.nii")
+    save(noise(1, (60, 60, 60)), tmp_path / "image.nii")
+    line = ("merge", "basins.nii", "image.nii", "-o", "m.nii", "--height", "2", "--max-memory", "2000KiB")
+    done = lobule(*line, cwd=tmp_path)
+    assert_one_line(done, 75)
+    assert "tasks" not in done.stderr
+
+
 @pytest.mark.parametrize("kind", TEAMS)
 def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
     save(noise(8, (90, 80, 64)).astype(np.float32), tmp_path / "image.nii")

@@ -138,11 +138,15 @@ static lob_status in_memory(lob_session *s, work *w)
 
 static lob_status merge(lob_session *s, void *user)
 {
+    /* Bytes of a label that touches others, as it has some three contacts; however many tasks there
+     * are, the first holds them all. */
+    enum { A_LABEL = 300 };
     work *const w = user;
     lob_volume labels, image;
     if (s->ranks || w->slabs.plan > 0) return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     const lob_status st = in_memory(s, w);
     if (st == LOB_ENOMEM && w->frame < 0 && w->channel < 0 &&
+        (int64_t)w->basins.count * A_LABEL < lob_session_left(s) + s->held &&
         lob_session_peek(s, &labels, w->slabs.path) &&
         lob_session_peek(s, &image, w->slabs.labels_path))
         lob_slabs_suggest(s, w->slabs.path, 1,
@@ -197,7 +201,8 @@ const lob_command lob_command_merge = {
         "IMAGE is what was flooded. On a map of distances that was turned upside down, --level 0 "
         "is the border, and --share 0.2 parts two bodies where their neck is less than four "
         "fifths as wide as the thinner one.\n"
-        "The result has the same bytes on every machine and number of threads.",
+        "The result has the same bytes on every machine and number of threads. Several tasks take "
+        "neither --frame nor --channel.",
     .examples = "lobule merge basins.nii.gz membranes.nii.gz -o cells.nii.gz --height 12\n"
                 "lobule merge basins.nii.gz valleys.nii.gz -o nuclei.nii.gz --share 0.2 --level 0",
     .result = "labels",
