@@ -1,6 +1,7 @@
 /* Reading a volume in slabs with a halo, and writing what is made of them. */
 #include "tools/inout/slabs.h"
 
+#include "kernels/team/team_planes.h"
 #include "tools/inout/grid.h"
 #include "tools/session/ranks.h"
 #include "volumes/lists.h"
@@ -113,14 +114,12 @@ static shares shares_of(const lob_slabs *w, const lob_team *team)
     const int64_t nz = w->volume.dims.nz;
     shares of = {0};
     for (int r = 0; r < team->size; r++) {
-        int64_t first, end;
-        lob_team_planes(&first, &end, team, r, nz);
-        const int64_t from = first > w->halo ? (first - w->halo) / w->align * w->align : 0;
-        const int64_t to = nz - end > w->halo ? end + w->halo : nz;
-        if (end - first > of.own) of.own = end - first;
-        if (to - from > of.read) of.read = to - from;
-        if (r > 0) of.sent += end - first;
-        of.read_all += to - from;
+        const lob_team_reach reach = lob_team_reach_of(team, r, nz, w->halo, w->align);
+        const int64_t own = reach.end - reach.first, read = reach.to - reach.from;
+        if (own > of.own) of.own = own;
+        if (read > of.read) of.read = read;
+        if (r > 0) of.sent += own;
+        of.read_all += read;
     }
     return of;
 }
