@@ -180,7 +180,7 @@ static void take(lob_dicom_header *out, const reader *r, const element *e)
 }
 
 /* Read the file's own elements, which say how the others are written. */
-static bool read_own(reader *r)
+static bool read_own(lob_dicom_header *out, reader *r)
 {
     element e;
     char syntax[65] = "";
@@ -195,7 +195,8 @@ static bool read_own(reader *r)
     *r = after;
     if (strcmp(syntax, "1.2.840.10008.1.2") == 0) r->explicit_vr = false;
     if (strcmp(syntax, "1.2.840.10008.1.2.2") == 0) r->big = true;
-    return strcmp(syntax, "1.2.840.10008.1.2.1.99") != 0; /* deflated as a whole */
+    out->deflated = strcmp(syntax, "1.2.840.10008.1.2.1.99") == 0;
+    return !out->deflated;
 }
 
 /* Elements come in the order of their tags. */
@@ -225,7 +226,7 @@ bool lob_dicom_header_parse(lob_dicom_header *out, const unsigned char *bytes, s
     if (lob_dicom_header_is(bytes, size)) {
         r.at += PREAMBLE + 4;
         r.explicit_vr = true;
-        if (!read_own(&r)) return false;
+        if (!read_own(out, &r)) return false;
     } else {
         r.explicit_vr = is_letter(bytes[4]) && is_letter(bytes[5]);
     }

@@ -24,6 +24,7 @@ typedef struct {
     lob_dicom_plane plane;
     int64_t frames;       /* >= 1 */
     bool is_segmentation; /* a DICOM SEG, of bits or of labels */
+    bool deflated;        /* packed as a whole, so that nothing else is read */
 } lob_dicom_header;
 
 /*

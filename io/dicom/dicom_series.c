@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/folder.h"
+#include "io/format.h"
 #include "io/platform.h"
 #include "volumes/lists.h"
 #include "volumes/utf8.h"
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DEFLATED "is deflated DICOM; `dcmconv +te OLD NEW` makes of each file one that can be read"
 
 enum {
     DEPTH = 5,       /* folders below the one that is named */
@@ -21,6 +24,7 @@ enum {
 static bool read_header(lob_dicom_header *header, const char *path, int64_t *bytes, bool *says)
 {
     lob_input file;
+    *header = (lob_dicom_header){.number = -1};
     *says = false;
     if (lob_input_open(&file, path, NULL) != LOB_OK) return false;
     const bool is = lob_dicom_header_parse(header, file.bytes, file.size);
@@ -54,6 +58,8 @@ typedef struct {
     const char *only; /* the UID of a series; NULL: all */
     int (*stop)(void *user);
     void *user;
+    lob_error *error;
+    bool deflated; /* some file is */
     lob_status status;
 } lister;
 
@@ -100,6 +106,16 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
     return LOB_OK;
 }
 
+/* A file whose name says that it is DICOM may be an end of a series, which nobody would miss. */
+static lob_visit without_series(lister *l, const char *path, const lob_dicom_header *header)
+{
+    l->deflated = l->deflated || header->deflated;
+    if (header->deflated || !lob_has_suffix(path, ".dcm")) return LOB_VISIT_ON;
+    return fail(l, lob_fail_file(l->error, LOB_EDATA, path,
+                                 "is empty, cut off or no DICOM, and its series may lack an image; "
+                                 "copy it again, or remove it"));
+}
+
 static lob_visit list_file(void *user, const char *path, const lob_about *about)
 {
     lister *const l = user;
@@ -108,9 +124,8 @@ static lob_visit list_file(void *user, const char *path, const lob_about *about)
     bool says;
     (void)about;
     if (l->stop && l->stop(l->user)) return fail(l, LOB_ECANCEL);
-    if (!read_header(&header, path, &bytes, &says) || header.plane.rows < 1 ||
-        header.plane.columns < 1)
-        return LOB_VISIT_ON;
+    if (!read_header(&header, path, &bytes, &says)) return without_series(l, path, &header);
+    if (header.plane.rows < 1 || header.plane.columns < 1) return LOB_VISIT_ON;
     if (l->only && strcmp(l->only, header.series) != 0) return LOB_VISIT_ON;
     const lob_status st = add_file(l->list, path, &header, bytes);
     return st == LOB_OK ? LOB_VISIT_ON : fail(l, st);
@@ -130,8 +145,10 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
     int64_t bytes;
     bool says;
     if (!read_header(&header, path, &bytes, &says))
-        return lob_fail_file(error, LOB_EDATA, path,
-                             "is DICOM that names no series; name the folder of its images");
+        return lob_fail_file(error, LOB_EDATA, path, "%s",
+                             header.deflated
+                                 ? DEFLATED
+                                 : "is DICOM that names no series; name the folder of its images");
     if (header.plane.rows < 1 || header.plane.columns < 1)
         return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image");
     if (header.frames > 1 || header.is_segmentation) {
@@ -150,7 +167,7 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
 lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)(void *user),
                              void *user, lob_error *error)
 {
-    lister l = {.list = list, .stop = stop, .user = user, .status = LOB_OK};
+    lister l = {.list = list, .stop = stop, .user = user, .error = error, .status = LOB_OK};
     lob_status st = LOB_OK;
     *list = (lob_dicom_list){.count = 0};
     if (lob_is_folder(path)) {
@@ -159,13 +176,16 @@ lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)
     } else {
         st = list_around(&l, path, error);
     }
-    if (l.status == LOB_EDATA)
-        st =
-            lob_fail_file(error, LOB_EDATA, path, "holds more than %d series of DICOM", MAX_SERIES);
+    if (l.status == LOB_EDATA) /* where it has room, a file has been named */
+        st = list->count < MAX_SERIES
+                 ? LOB_EDATA
+                 : lob_fail_file(error, LOB_EDATA, path, "holds more than %d series of DICOM",
+                                 MAX_SERIES);
     else if (l.status != LOB_OK)
         st = lob_fail_file(error, l.status, path, "%s", lob_status_text(l.status));
     else if (st == LOB_OK && list->count == 0)
-        st = lob_fail_file(error, LOB_EDATA, path, "is DICOM without an image");
+        st = lob_fail_file(error, LOB_EDATA, path, "%s",
+                           l.deflated ? DEFLATED : "is DICOM without an image");
     if (st != LOB_OK)
         lob_dicom_list_free(list);
     else

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conftest import PROGRAM, ROOT, SHARED, assert_one_line, contents, good, load, lobule, refused, save
 from dicom_maker import Series, blobs, pydicom  # before which(): it looks beside this Python
-from pydicom.uid import ExplicitVRBigEndian, ImplicitVRLittleEndian, generate_uid
+from pydicom.uid import DeflatedExplicitVRLittleEndian, ExplicitVRBigEndian, ImplicitVRLittleEndian, generate_uid
 
 wants_dcm2niix = pytest.mark.skipif(not shutil.which("dcm2niix"), reason="there is no dcm2niix")
 wants_dcmqi = pytest.mark.skipif(
@@ -297,6 +297,30 @@ def test_several_volumes_of_a_series(tmp_path, scan):
     refused(tmp_path, ["convert", "scan", "out.nii.gz", "--series", "3:2"], 65, "do not lie at equal distances")
     good("convert", "scan", "out.nii.gz", "--series", "3:1", cwd=tmp_path)
     assert_agrees(tmp_path / "out.nii.gz", scan)
+
+
+@wants_dcm2niix
+def test_an_end_that_is_damaged_is_refused(tmp_path):
+    """A slice that is missing in the middle shows in the distances; one at an end does not."""
+    folder = Series(blobs((6, 24, 20))).save(tmp_path / "scan")
+    last = folder / "IM0005.dcm"
+    whole = last.read_bytes()
+    for raw in (b"", whole[:400], bytes(len(whole))):
+        last.write_bytes(raw)
+        for named in ("scan", "scan/IM0001.dcm"):
+            assert_one_line(lobule("info", named, cwd=tmp_path), 65, "scan/IM0005.dcm: is empty, cut off or no DICOM", "copy it again")
+    last.unlink()
+    for other in ("DICOMDIR", "notes.txt", "scan.json", "Thumbs.db"):
+        (folder / other).write_bytes(b"")
+    good("convert", "scan", "out.nii.gz", cwd=tmp_path)
+    assert nibabel.load(tmp_path / "out.nii.gz").shape == (20, 24, 5)
+
+
+def test_deflated(tmp_path):
+    """dcm2niix reads none of it, and so names the program that unpacks it."""
+    folder = Series(blobs((2, 24, 20)), syntax=DeflatedExplicitVRLittleEndian).save(tmp_path / "scan")
+    for named in (folder, folder / "IM0000.dcm"):
+        assert_one_line(lobule("info", named), 65, f"{named}: is deflated DICOM; `dcmconv +te")
 
 
 @wants_dcm2niix
