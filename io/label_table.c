@@ -191,13 +191,17 @@ static lob_status take_line(reader *r, char *line)
     lob_fields fields;
     const bool headed = r->kind == SLICER_CSV || r->kind == BIDS;
     if (*line == '\0' || (!headed && *line == '#')) return LOB_OK;
+    if (headed && !r->header_seen) r->gap = lob_fields_gap(r->text.name, line);
     if (headed)
         lob_fields_cut(&fields, line, r->gap);
     else
         lob_fields_cut_at_blanks(&fields, line);
     if (headed && !r->header_seen) {
         r->header_seen = true;
-        if (lob_fields_column(&fields, slicer_columns[0]) >= 0) r->kind = SLICER_CSV;
+        if (lob_fields_column(&fields, slicer_columns[0]) >= 0)
+            r->kind = SLICER_CSV;
+        else if (lob_fields_column(&fields, bids_columns[0]) >= 0)
+            r->kind = BIDS;
         return take_header(r, &fields, r->kind == SLICER_CSV);
     }
     return take_row[r->kind](r, &fields);
@@ -236,7 +240,6 @@ lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t 
                              "files");
     LOB_TRY(lob_lines_begin(&r.text, text, size, name, error));
     r.kind = kind_of_text(named, r.text.rest, name);
-    r.gap = named == SLICER_CSV ? ',' : '\t';
     lob_status st = LOB_OK;
     for (char *line; st == LOB_OK && (line = lob_lines_next(&r.text));) st = take_line(&r, line);
     lob_lines_end(&r.text);

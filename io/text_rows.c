@@ -2,6 +2,7 @@
 #include "io/text_rows.h"
 
 #include "io/file.h"
+#include "io/format.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +86,13 @@ void lob_fields_cut_at_blanks(lob_fields *fields, char *line)
     }
 }
 
+char lob_fields_gap(const char *name, const char *line)
+{
+    if (!lob_has_suffix(name, ".csv")) return '\t';
+    if (strchr(line, ',')) return ',';
+    return strchr(line, '\t') ? '\t' : strchr(line, ';') ? ';' : ',';
+}
+
 void lob_fields_cut(lob_fields *fields, char *line, char gap)
 {
     for (fields->count = 0; fields->count < LOB_FIELDS && line;) {
@@ -92,7 +100,7 @@ void lob_fields_cut(lob_fields *fields, char *line, char gap)
         bool quoted = false;
         fields->field[fields->count++] = line;
         for (; *from && (quoted || *from != gap); from++) {
-            if (gap == ',' && *from == '"') {
+            if (gap != '\t' && *from == '"') {
                 if (quoted && from[1] == '"')
                     *to++ = *from++;
                 else

@@ -60,7 +60,11 @@ typedef struct {
     bool open; /* the last one's quote has no end; set by lob_fields_cut */
 } lob_fields;
 
-/* Cut a line at a character; where that is a comma, quotes hold commas and doubled quotes. */
+/* What parts the fields of a table whose first line this is: tabs, but where its name ends in .csv
+ * commas, else tabs, else semicolons, as spreadsheets write where commas begin decimals. */
+char lob_fields_gap(const char *name, const char *line);
+
+/* Cut a line at a character; where that is no tab, quotes hold it and doubled quotes. */
 void lob_fields_cut(lob_fields *fields, char *line, char gap);
 
 /* Cut it at blanks; what stands in double quotes is one field. */

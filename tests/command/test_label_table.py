@@ -20,6 +20,8 @@ FILES = {
     b"0,background,0,0,0,0,,,\r\n2,Milz,0,7,255,255,SCT,123037004,Anatomical Structure\r\n1,left lobe,221,130,101,255,,,\r\n",
     "slicer.tsv": b"LabelValue\tName\tColor_R\tColor_G\tColor_B\n1\tleft lobe\t221\t130\t101\n2\tMilz\t0\t7\t255\n",
     "excel.csv": b"\xef\xbb\xbfLabelValue,Name,Color_R,Color_G,Color_B\r\n1,\"left lobe\",221,130,101\r\n2,Milz,0,7,255\r\n",
+    "semicolons.csv": b"LabelValue;Name;Color_R;Color_G;Color_B\r\n1;left lobe;221;130;101\r\n2;Milz;0;7;255\r\n",
+    "dseg.csv": b"index,name,color\n1,left lobe,#dd8265\n2,Milz,#0007ff\n",
     "snap.label": b"################################################\n# ITK-SnAP Label Description File\n# File format: \n"
     b"# IDX   -R-  -G-  -B-  -A--  VIS MSH  LABEL\n################################################\n"
     b"    0     0    0    0        0  0  0    \"Clear Label\"\n    1   221  130  101        1  1  1    \"left lobe\"\n"

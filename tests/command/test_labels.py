@@ -55,6 +55,7 @@ def test_keep_drop_merge_and_map(tmp_path):
     labels = np.arange(60, dtype=np.uint8).reshape(5, 4, 3) % 13
     (tmp_path / "table.tsv").write_text("from\tto\n2\t70000\n3\t0\n\n# nothing\n11\t2\n")
     (tmp_path / "table.csv").write_text("2,70000\r\n3,0\r\n11,2\r\n")
+    (tmp_path / "semicolons.csv").write_text("2;70000\r\n3;0\r\n11;2\r\n")
     (tmp_path / "excel.csv").write_text('\ufeff"2","70000","a, \"\"b\"\""\r\n3, 0\r\n"11",2\r\n', encoding="utf-8")
     keep, _ = run(tmp_path, labels, "--keep", "2,5-7")
     assert np.array_equal(keep, np.where(np.isin(labels, [2, 5, 6, 7]), labels, 0))
@@ -65,7 +66,7 @@ def test_keep_drop_merge_and_map(tmp_path):
     assert [1, 4] in report["steps"][0]["became"] and [12, 12] in report["steps"][0]["became"]
     want = labels.astype(np.int64)
     want[labels == 2], want[labels == 3], want[labels == 11] = 70000, 0, 2
-    for table in ("table.tsv", "table.csv", "excel.csv"):
+    for table in ("table.tsv", "table.csv", "semicolons.csv", "excel.csv"):
         got, _ = run(tmp_path, labels, "--map", table)
         assert np.array_equal(got, want)
 

@@ -69,6 +69,12 @@ TEST(first_points)
         ROW("a spreadsheet's byte order mark", "a.csv", "\xef\xbb\xbfx,y,z\n1,2,3\n", 1,
             {{1, 2, 3},    false, 0,  NAN}
                  ),
+        ROW("semicolons of a spreadsheet", "a.csv", "x;y;z;label;note\n1;2;3;4;\"a;b\"\n", 1,
+            {{1, 2, 3},    false, 4,  NAN}
+                 ),
+        ROW("a cell with a semicolon", "a.csv", "x,y,z,a;b\n1,2,3,4;5\n", 1,
+            {{1, 2, 3},    false, 0,  NAN}
+                 ),
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         lob_points all;

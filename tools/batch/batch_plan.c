@@ -94,7 +94,7 @@ static lob_status no_value(const planner *p, const lob_recipe_value *value, bool
                     "%s{%s} has no value: %s%s has no such column; add it, or %s=PATTERN with "
                     "{column} for what differs%s",
                     place, value->name, p->columns->source,
-                    p->columns->commas ? ", with commas between columns," : "", value->name,
+                    p->columns->gap == ',' ? ", with commas between columns," : "", value->name,
                     is_out ? ", or --out FOLDER" : "");
 }
 

@@ -52,10 +52,8 @@ static bool next_cells(lob_fields *cells, lob_columns *out)
     if (!line) return false;
     const size_t n = strlen(line);
     if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
-    if (!out->names)
-        out->commas =
-            lob_has_suffix(out->source, ".csv") && (strchr(line, ',') || !strchr(line, '\t'));
-    lob_fields_cut(cells, line, out->commas ? ',' : '\t');
+    if (!out->names) out->gap = lob_fields_gap(out->source, line);
+    lob_fields_cut(cells, line, out->gap);
     return true;
 }
 
@@ -101,7 +99,7 @@ static lob_status take_row(lob_columns *out, const lob_fields *cells, lob_error 
     for (int c = 0; c < n; c++) {
         out->cells[out->rows * n + c] = lob_fields_text(cells, c);
         if (exact) lob_path_take(cells->field[c]); /* before "C:\temp" holds a tab */
-        if (exact && !out->commas) lob_cell_decode(cells->field[c]);
+        if (exact && out->gap == '\t') lob_cell_decode(cells->field[c]);
     }
     out->line[out->rows++] = out->text.line;
     return LOB_OK;

@@ -5,11 +5,11 @@
 #include "io/text_rows.h"
 
 /*
- * How a table is read: tabs part cells, commas where its name ends in .csv and its first line has
- * one, or no tab. Lines of an exact one have as many cells as the first, whose names are there and
- * differ; between tabs \t, \n, \r and \\ stand for these characters; between commas quotes end;
- * on Windows all backslashes become '/'. In a loose one names may be in capitals, what a
- * line lacks is empty, and what it has more is left out. Lines of blanks alone are left out.
+ * How a table is read: lob_fields_gap says what parts cells. Lines of an exact one have as many
+ * cells as the first, whose names are there and differ; between tabs \t, \n, \r and \\ stand for
+ * these characters, else quotes end; on Windows all backslashes become '/'. In a loose one names
+ * may be in capitals, what a line lacks is empty, and what it has more is left out. Lines of blanks
+ * alone are left out.
  */
 typedef enum { LOB_COLUMNS_EXACT, LOB_COLUMNS_LOOSE } lob_columns_rule;
 
@@ -17,7 +17,7 @@ typedef struct {
     const char *source; /* the file, or the pattern that found what is listed, for messages */
     lob_columns_rule rule;
     lob_lines text; /* cut apart: names and cells point into it */
-    bool commas;    /* part its cells, not tabs */
+    char gap;       /* what parts its cells */
     const char **names;
     int columns;
     const char **cells; /* a row after the other */

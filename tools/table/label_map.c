@@ -12,7 +12,8 @@ static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_l
     lob_fields fields;
     int32_t from, to;
     if (*line == '\0' || *line == '#') return LOB_OK;
-    lob_fields_cut(&fields, line, strchr(line, '\t') ? '\t' : ',');
+    const char *const gap = strpbrk(line, "\t,;");
+    lob_fields_cut(&fields, line, gap ? *gap : ',');
     const char *const first = fields.field[0] + strspn(fields.field[0], " ");
     if (text->line == 1 && (*first < '0' || *first > '9')) return LOB_OK; /* a header */
     if (!lob_field_whole(&from, &fields, 0, 1, INT32_MAX))

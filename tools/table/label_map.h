@@ -1,4 +1,4 @@
-/* Tables of labels and what they become: FROM,TO a line, with commas or tabs. */
+/* Tables of labels and what they become: FROM,TO a line, with commas, tabs or semicolons. */
 #ifndef LOB_LABEL_MAP_H
 #define LOB_LABEL_MAP_H
 

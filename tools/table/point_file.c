@@ -211,11 +211,12 @@ static lob_status add_row(reader *r, const lob_lines *text, const columns *c,
     return add(r, &point);
 }
 
-static lob_status parse_table(reader *r, lob_lines *text, char gap)
+static lob_status parse_table(reader *r, lob_lines *text)
 {
     columns c = {.label = -1, .radius = -1};
     lob_fields fields = {.count = 0};
     char *line = lob_lines_next(text);
+    const char gap = lob_fields_gap(r->name, line ? line : "");
     if (line) lob_fields_cut(&fields, line, gap);
     LOB_TRY(find_columns(text, &c, &fields));
     while ((line = lob_lines_next(text))) {
@@ -232,9 +233,8 @@ static lob_status parse_lines(reader *r, const char *bytes, size_t size)
 {
     lob_lines text;
     LOB_TRY(lob_lines_begin(&text, bytes, size, r->name, r->error));
-    const lob_status st = lob_has_suffix(r->name, ".fcsv")
-                              ? parse_fcsv(r, &text)
-                              : parse_table(r, &text, lob_has_suffix(r->name, ".tsv") ? '\t' : ',');
+    const lob_status st =
+        lob_has_suffix(r->name, ".fcsv") ? parse_fcsv(r, &text) : parse_table(r, &text);
     lob_lines_end(&text);
     return st;
 }
