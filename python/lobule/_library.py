@@ -270,10 +270,11 @@ def _bytes(size: int | str) -> int:
     """A number of bytes, or as the command takes it: "4GiB", "500M"."""
     if not isinstance(size, str):
         return size
-    found = re.fullmatch(r"(\d+\.?\d*)(B|([kKMGT])(iB|B)?)?", size.strip())
+    found = re.fullmatch(r"(\d+\.?\d*)(B|[KMGT](iB)?|[kMGT]B)?", size.strip())
     if not found:
         raise InputError(f"max_memory is {size!r}; it is a number of bytes, or as '4GiB'")
-    return int(float(found[1]) * (1000 if found[4] == "B" else 1024) ** " KMGT".index((found[3] or " ").upper()))
+    unit = found[2] or "B"
+    return int(float(found[1]) * (1000 if unit[1:] == "B" else 1024) ** "BKMGT".index(unit[0].upper()))
 
 
 def check_threads(threads: int) -> None:

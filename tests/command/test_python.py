@@ -407,6 +407,7 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (lobule.DeviceError, RuntimeError, lambda: lobule.labels(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), "KiB"),
+        (lobule.InputError, ValueError, lambda: lobule.median(VOLUME, max_memory="1k"), "max_memory is '1k'"),
         (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
         (lobule.InputError, ValueError, lambda: lobule.segment(None, VOLUME), "no image, but None"),
         (lobule.InputError, ValueError, lambda: lobule.resample(VOLUME, -3), "onto is -3"),
