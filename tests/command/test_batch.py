@@ -151,13 +151,14 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
     assert (tmp_path / "csv/recipe.txt").read_text() == "convert {image} {out}\n"
     for name, text in (
         ("plain.csv", "image,out\na $b.nii.gz,new\\no.nii\n"),
+        ("semicolons.csv", 'image;out\na $b.nii.gz;"new\\no.nii"\n'),
         ("tabs.csv", "image\tout\tscan\na $b.nii.gz\tnew\\\\no.nii\ta,b\n"),
     ):
         (tmp_path / name).write_text(text)
         assert batch(tmp_path, name, "--log", name[:-4], "--", "convert", "{image}", "{out}", "--force").returncode == 0
         (tmp_path / "new\\no.nii").unlink()
     for text, code, told in (
-        ("image;out\na;b\n", 64, "{image} has no value: bad.csv, with commas between columns, has no such column"),
+        ("image|out\na|b\n", 64, "{image} has no value: bad.csv, with commas between columns, has no such column"),
         ("image, out\na,b\n", 64, "{out} has no value: bad.csv, with commas between columns, has no such column"),
         ('image,"out\na,b\n', 65, "bad.csv:1: has a quote without its end"),
         ('image,out\na,"b\nc"\n', 65, "bad.csv:2: has a quote without its end"),
@@ -689,6 +690,20 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     assert outputs(alone) == outputs(tmp_path)
     left = [k for k in contents(tmp_path) if not k.startswith(("raw/", "alone/", "scans.", "out", "steps"))]
     assert left == []  # no temporary file
+
+
+def test_some_scans_again_in_the_same_log(tmp_path):
+    """--resume keeps the rows of the others; --force says that they go."""
+    cohort(tmp_path, 3)
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    (tmp_path / "redo.tsv").write_text("\n".join((tmp_path / "scans.tsv").read_text().splitlines()[:2]))
+    again = ("steps.recipe", "redo.tsv", "--log", "scans.batch")
+    done = batch(tmp_path, *again, "--resume")
+    assert done.returncode == 0 and "note:" not in done.stderr
+    assert list(status_of(tmp_path / "scans.batch")) == ["p0", "p1", "p2"]
+    done = batch(tmp_path, *again, "--force")
+    assert done.returncode == 0 and "the rows of 2 scans that the manifest does not have are gone" in done.stderr
+    assert list(status_of(tmp_path / "scans.batch")) == ["p0"]
 
 
 def test_an_unfinished_line_is_none(tmp_path):

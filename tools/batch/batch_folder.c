@@ -41,6 +41,23 @@ static lob_status write_end(const lob_batch_log *log, lob_text *text, lob_error 
     return st;
 }
 
+/* Finished rows go when a batch begins again: also those of scans that it does not have. */
+static void note_rows_that_go(const lob_batch *b)
+{
+    lob_batch_table old;
+    lob_error error;
+    if (lob_batch_table_read(&old, b->own_folder, "", &error) != LOB_OK) return;
+    int64_t gone = old.count;
+    for (int64_t i = 0; i < b->count; i++)
+        gone -= lob_batch_table_find(&old, b->scans[i].name) != NULL;
+    lob_batch_table_free(&old);
+    if (gone > 0)
+        lob_session_note(b->session,
+                         "%s: begun again; the rows of %lld scans that the manifest does not have "
+                         "are gone, which --resume keeps",
+                         b->log.path, (long long)gone);
+}
+
 lob_status lob_batch_log_open(lob_batch *b)
 {
     lob_batch_log *const log = &b->log;
@@ -67,6 +84,7 @@ lob_status lob_batch_log_open(lob_batch *b)
                                      "; name another folder with --log, or begin this batch again, "
                                      "with --force and without --resume",
                                      error));
+    if (there && !goes_on) note_rows_that_go(b);
     /* of the rows that are there, a line that was not finished goes */
     if (lob_fd_cut(log->file, goes_on ? log->before.cut : 0) != 0) return fail_io(log, error);
     lob_text header = {NULL};
