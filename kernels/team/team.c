@@ -1,5 +1,5 @@
 /* What a team does, over letters alone. */
-#include "kernels/team/team.h"
+#include "kernels/team/team_planes.h"
 
 #include "kernels/device/device_letters.h"
 #include "volumes/voxel_memory.h"
@@ -101,7 +101,7 @@ static void spread(lob_team *team, void *data, int64_t bytes)
 
 /* ---- one call of all ranks ---- */
 
-enum { AGREE, SHARE, REDUCE, SEND };
+enum { AGREE, SHARE, REDUCE, SEND, TELL };
 
 enum { FEW = 16 };
 
@@ -183,6 +183,14 @@ lob_status lob_team_share(lob_team *team, void *all, const void *mine, int64_t b
     }
     gather(team, all, mine, bytes);
     spread(team, all, bytes * team->size);
+    return LOB_OK;
+}
+
+lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error)
+{
+    if (lob_team_size(team) == 1) return LOB_OK;
+    LOB_TRY(meet(team, (intent){.call = TELL, .bytes = bytes}, error));
+    spread(team, data, bytes);
     return LOB_OK;
 }
 

@@ -62,18 +62,3 @@ lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t hal
     free(of);
     return st;
 }
-
-lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error)
-{
-    const int size = lob_team_size(team);
-    lob_letter *letters;
-    if (size == 1) return LOB_OK;
-    LOB_TRY(make_letters(&letters, team, error));
-    for (int r = 1; r < size; r++)
-        letters[r - 1] = (lob_letter){.with = r, .send = data, .send_bytes = bytes};
-    if (lob_team_rank(team) > 0) letters[0] = (lob_letter){.receive = data, .receive_bytes = bytes};
-    const lob_status st =
-        lob_team_send(team, letters, lob_team_rank(team) > 0 ? 1 : size - 1, error);
-    free(letters);
-    return st;
-}

@@ -46,7 +46,7 @@ lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t hal
 lob_status lob_team_deal(void *to, const void *own, const lob_team_reach *of, int64_t plane_bytes,
                          lob_team *team, lob_error *error);
 
-/* Rank 0's bytes to all, as many as each asks for. Returns as lob_team_fetch. */
+/* Rank 0's bytes to all, who ask for as many. Returns as lob_team_share. */
 lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* Teams of threads: what they agree on, add up and send. */
-#include "kernels/team/team.h"
+#include "kernels/team/team_planes.h"
 #include "tests/unit/cmocka_test.h"
 
 static const int sizes[] = {1, 2, 3, 5, 8, 17};
@@ -168,11 +168,21 @@ static void at_odds(lob_team *team, void *user)
         lob_team_reduce(team, values, team->rank == 1 ? 2 : 1, LOB_TEAM_SUM, NULL);
 }
 
+static void at_odds_about_bytes(lob_team *team, void *user)
+{
+    notes *const n = user;
+    int64_t values[2] = {0};
+    n->status[team->rank] = lob_team_tell(values, team->rank == 1 ? 16 : 8, team, NULL);
+}
+
 TEST(ranks_that_do_other_things_are_told)
 {
-    notes n = {0};
-    assert_ok(lob_team_threads(3, at_odds, &n));
-    for (int r = 0; r < 3; r++) assert_int_equal(n.status[r], LOB_EINTERNAL);
+    lob_team_work *const both[] = {at_odds, at_odds_about_bytes};
+    for (size_t k = 0; k < COUNT(both); k++) {
+        notes n = {0};
+        assert_ok(lob_team_threads(3, both[k], &n));
+        for (int r = 0; r < 3; r++) assert_int_equal(n.status[r], LOB_EINTERNAL);
+    }
 }
 
 TEST(planes_are_parted)
