@@ -1,5 +1,5 @@
 /* What a team does, over letters alone. */
-#include "kernels/team/team_planes.h"
+#include "kernels/team/team.h"
 
 #include "kernels/device/device_letters.h"
 #include "volumes/voxel_memory.h"

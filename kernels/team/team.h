@@ -89,6 +89,9 @@ lob_status lob_team_agree(lob_team *team, lob_status mine, lob_error *error);
 lob_status lob_team_share(lob_team *team, void *all, const void *mine, int64_t bytes,
                           lob_error *error);
 
+/* Rank 0's bytes to all, who ask for as many. */
+lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error);
+
 typedef enum { LOB_TEAM_SUM, LOB_TEAM_MIN, LOB_TEAM_MAX } lob_team_how;
 
 /* Each of n values becomes the sum, least or largest of the ranks'. */

@@ -1,4 +1,4 @@
-/* Planes of other ranks, and bytes of rank 0, over letters. */
+/* Planes of other ranks, over letters. */
 #include "kernels/team/team_planes.h"
 
 #include <stdlib.h>

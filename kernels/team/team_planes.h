@@ -1,7 +1,7 @@
 /*
  * What the ranks of a team have of each other where each holds some planes of a volume
- * (lob_team_planes): the planes around its own, and what rank 0 has worked out for all. Arrays are
- * in ordinary memory. All ranks call these alike, as team.h has it.
+ * (lob_team_planes): the planes around its own. Arrays are in ordinary memory. All ranks call these
+ * alike, as team.h has it.
  */
 #ifndef LOB_TEAM_PLANES_H
 #define LOB_TEAM_PLANES_H
@@ -45,8 +45,5 @@ lob_status lob_team_fetch(void *to, const void *own, int64_t planes, int64_t hal
  */
 lob_status lob_team_deal(void *to, const void *own, const lob_team_reach *of, int64_t plane_bytes,
                          lob_team *team, lob_error *error);
-
-/* Rank 0's bytes to all, who ask for as many. Returns as lob_team_share. */
-lob_status lob_team_tell(void *data, int64_t bytes, lob_team *team, lob_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* Teams of threads: what they agree on, add up and send. */
-#include "kernels/team/team_planes.h"
+#include "kernels/team/team.h"
 #include "tests/unit/cmocka_test.h"
 
 static const int sizes[] = {1, 2, 3, 5, 8, 17};
