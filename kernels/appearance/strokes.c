@@ -201,15 +201,17 @@ static bool is_plane(const lob_strokes *strokes, int axis, int64_t slice)
 
 /* How often labels are met along lines. */
 typedef struct {
-    int32_t *first[3], *last[3]; /* of the lines along each axis, the labels met; 0: none */
-    int64_t *seen;  /* by label, ends of lines at which it is; label l has number l - 1 */
-    int64_t *there; /* likewise, ends of lines that it is on; more where others part it */
+    int64_t begin[3]; /* the number of the first line along each axis, among those along all */
+    int32_t *last;    /* of each line the label met last; 0: none */
+    uint8_t *met;     /* and, a bit each, the labels met */
+    int64_t *seen;    /* by label, ends of lines at which it is; label l has number l - 1 */
+    int64_t *there;   /* likewise, ends of lines that it is on */
 } views;
 
 /*
  * Look along lines in slices; a line lies in a slice across each of two axes, and counts for both.
  *
- *   v       in/out  zero
+ *   v       in/out  zero but for begin
  *   planes  in      only planes of strokes count, and of these those with two labels or more
  */
 static void look(const views *v, const lob_strokes *strokes, const void *seeds, lob_type type,
@@ -225,14 +227,16 @@ static void look(const views *v, const lob_strokes *strokes, const void *seeds, 
             counts[a] = !planes || (is_plane(strokes, a, at[a]) &&
                                     lob_strokes_labels_in(strokes, a, at[a]) > 1);
         for (int along = 0; along < 3; along++) {
-            const int64_t line = line_of(d, along, at[0], at[1], at[2]);
+            const int64_t line = v->begin[along] + line_of(d, along, at[0], at[1], at[2]);
             const int64_t slices = counts[(along + 1) % 3] + counts[(along + 2) % 3];
-            int32_t *const first = v->first[along] + line, *const last = v->last[along] + line;
+            const int64_t bit = line * strokes->labels + label - 1;
+            uint8_t *const met = &v->met[bit / 8];
+            int32_t *const last = &v->last[line];
             if (*last == label) continue;
-            if (*last == 0) *first = label;
             v->seen[(*last == 0 ? label : *last) - 1] += *last == 0 ? slices : -slices;
             v->seen[label - 1] += slices;
-            if (*last == 0 || *first != label) v->there[label - 1] += 2 * slices;
+            if (!(*met >> bit % 8 & 1)) v->there[label - 1] += 2 * slices;
+            *met |= (uint8_t)(1 << bit % 8);
             *last = label;
         }
     }
@@ -255,27 +259,28 @@ lob_status lob_strokes_background(int32_t *label, const lob_strokes *strokes, co
                                   lob_type type, lob_error *error)
 {
     const lob_dims d = strokes->dims;
-    const int64_t lines[3] = {d.ny * d.nz, d.nx * d.nz, d.nx * d.ny};
-    const size_t all = (size_t)(lines[0] + lines[1] + lines[2]), labels = (size_t)strokes->labels;
-    int32_t *const met = malloc(2 * all * sizeof *met);
-    int64_t *const counts = malloc(2 * labels * sizeof *counts);
-    const bool enough = met && counts;
+    const int64_t x = d.ny * d.nz, y = d.nx * d.nz, all = x + y + d.nx * d.ny;
+    const int64_t bits = lob_product(all, strokes->labels, 1, 1);
+    bool enough = bits >= 0;
     *label = 0;
     for (int planes = 1; enough && planes >= 0 && *label == 0; planes--) {
-        views v = {.seen = counts, .there = counts + labels};
-        int32_t *next = met;
-        memset(met, 0, 2 * all * sizeof *met);
-        memset(counts, 0, 2 * labels * sizeof *counts);
-        for (int a = 0; a < 3; a++) {
-            v.first[a] = next;
-            v.last[a] = next + lines[a];
-            next += 2 * lines[a];
+        int64_t *const counts = calloc((size_t)strokes->labels, 2 * sizeof *counts);
+        views v = {
+            .begin = {0, x, x + y},
+              .seen = counts
+        };
+        v.last = calloc((size_t)all, sizeof *v.last);
+        v.met = calloc((size_t)bits / 8 + 1, 1);
+        enough = counts && v.last && v.met;
+        if (enough) {
+            v.there = counts + strokes->labels;
+            look(&v, strokes, seeds, type, planes);
+            *label = most_seen(&v, strokes->labels);
         }
-        look(&v, strokes, seeds, type, planes);
-        *label = most_seen(&v, strokes->labels);
+        free(counts);
+        free(v.last);
+        free(v.met);
     }
-    free(met);
-    free(counts);
     return enough ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
 }
 

@@ -376,6 +376,20 @@ TEST(strokes_that_agree)
     assert_memory_equal(kept, want, sizeof want);
 }
 
+/* A drawing mirrored along axes, a bit each of turn, and with x and y exchanged where turn is > 7.
+ */
+static void turned(char out[64], const char *rows, int64_t nx, int64_t ny, int turn)
+{
+    const int64_t n = (int64_t)strlen(rows), nz = n / (nx * ny);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t x = turn & 1 ? nx - 1 - i % nx : i % nx;
+        const int64_t y = turn & 2 ? ny - 1 - i / nx % ny : i / nx % ny;
+        const int64_t z = turn & 4 ? nz - 1 - i / (nx * ny) : i / (nx * ny);
+        out[turn > 7 ? (z * nx + x) * ny + y : (z * ny + y) * nx + x] = rows[i];
+    }
+    out[n] = 0;
+}
+
 static int32_t background_of(const char *rows, int64_t nx, int64_t ny, int *axis)
 {
     uint8_t seeds[64];
@@ -408,12 +422,17 @@ TEST(finds_the_background)
         {"drawn in one slice across z",      "........1.2.............",    2,  4, 2, 2 },
         {"another label alone at both ends", "222222222.1112111.222222222", 3,  3, 1, 2 },
         {"one slip of it at the edge",       "111112121111",                4,  3, 1, -1},
+        {"two that follow each other",       "11212",                       5,  1, 2, -1},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < 16 * sizeof rows / sizeof *rows; i++) {
+        const int turn = i % 16;
+        const int64_t nx = rows[i / 16].nx, ny = rows[i / 16].ny;
+        char drawn[64];
         int axis;
-        const int32_t got = background_of(rows[i].rows, rows[i].nx, rows[i].ny, &axis);
-        if (got != rows[i].background || axis != rows[i].axis)
-            fail_msg("%s: label %d, axis %d", rows[i].what, got, axis);
+        turned(drawn, rows[i / 16].rows, nx, ny, turn);
+        const int32_t got = background_of(drawn, turn > 7 ? ny : nx, turn > 7 ? nx : ny, &axis);
+        if (got != rows[i / 16].background || axis != rows[i / 16].axis)
+            fail_msg("%s, turn %d: label %d, axis %d", rows[i / 16].what, turn, got, axis);
     }
 }
 
