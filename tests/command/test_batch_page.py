@@ -133,6 +133,22 @@ def test_labels_that_a_person_has_corrected_are_said_to_be_newer_than_their_numb
     assert {r["scan"]: r["flags"] for r in rows} == flags and rows[0]["state"] == "failed"
 
 
+def test_labels_of_the_same_size_and_other_bytes_are_said_to_be_newer(tmp_path):
+    names = ("other", "same", "untouched")
+    for name in names:
+        save(cells(5, 3), tmp_path / f"{name}.nii")
+    (tmp_path / "scans.tsv").write_text("\n".join(["image\tout", *(f"{n}.nii\t{n}_out.nii" for n in names), ""]))
+    good("batch", "scans.tsv", "--", "labels", "{image}", "-o", "{out}", "--drop", "9", cwd=tmp_path)
+    for name in ("other", "same"):
+        bytes_of = bytearray((tmp_path / f"{name}_out.nii").read_bytes())
+        bytes_of[-1] = name == "other"
+        (tmp_path / f"{name}_out.nii").write_bytes(bytes_of)
+        os.utime(tmp_path / f"{name}_out.nii", (1, 1))
+    good("batch", "--page", "scans.batch", cwd=tmp_path)
+    flags = {r["scan"]: len(r["flags"]) for r in data_of(page_of(tmp_path / "scans.batch"))["rows"]}
+    assert flags == {"other": 1, "same": 0, "untouched": 0}
+
+
 def test_the_page_is_made_again_from_the_table(batch, tmp_path):
     folder = tmp_path / "moved"
     shutil.copytree(batch / "scans.batch", folder)

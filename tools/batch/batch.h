@@ -207,6 +207,10 @@ lob_status lob_shard_join(lob_batch *b);
 /* Is the file of a path, or of FILE.h5:/set, there? */
 bool lob_batch_stat(lob_about *about, const char *path);
 
+/* Is it there, and other than a row has it: by its size or, where its time has changed, its bytes?
+ */
+bool lob_batch_is_changed(const lob_batch_file *file, const char *path);
+
 /*
  * Do what `lobule run` does with a scan's values, from any thread. Returns the scan's status.
  *

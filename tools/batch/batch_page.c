@@ -214,7 +214,6 @@ static place read_row(page *p, int64_t i)
     double *const doubt = &p->cohort.doubt[i];
     place made = {.rank = whole, .row = i, .json = cJSON_CreateObject(), .doubt = -1};
     const lob_batch_file *const labels = labels_of(row);
-    lob_about about;
     lob_past_report report = {.json = NULL};
     char *const path = lob_batch_report_of(p->b->folder, row);
     if (path) lob_past_report_read(&report, path, NULL);
@@ -229,8 +228,8 @@ static place read_row(page *p, int64_t i)
     add_values(made.json, p, cJSON_GetObjectItemCaseSensitive(results, "values"));
     if (whole) made.image = path_of(&report, image_of(row));
     if (whole) made.labels = path_of(&report, labels);
-    made.changed = row->state == LOB_SCAN_DONE && made.labels &&
-                   lob_batch_stat(&about, made.labels) && about.bytes != labels->bytes;
+    made.changed =
+        row->state == LOB_SCAN_DONE && made.labels && lob_batch_is_changed(labels, made.labels);
     if (!isnan(*doubt))
         made.doubt = *doubt;
     else if (row->state == LOB_SCAN_DONE && row->voxels > 0)

@@ -55,14 +55,14 @@ bool lob_batch_stat(lob_about *about, const char *path)
  * time, or, where the time has changed, by its bytes. */
 typedef enum { BY_SIZE, UNTOUCHED, BY_BYTES } rule;
 
-static bool holds(const lob_batch_file *file, rule by)
+static bool holds(const lob_batch_file *file, const char *path, rule by)
 {
     lob_about about;
     char sha256[LOB_SHA256_TEXT], *files[2];
-    if (!lob_batch_stat(&about, file->path)) return by == UNTOUCHED;
+    if (!lob_batch_stat(&about, path)) return by == UNTOUCHED;
     if (about.bytes != file->bytes) return false;
     if (by == BY_SIZE || about.modified_ns == file->mtime_ns) return true;
-    if (by == UNTOUCHED || !file->sha256[0] || lob_files_of(files, file->path, true) != LOB_OK)
+    if (by == UNTOUCHED || !file->sha256[0] || lob_files_of(files, path, true) != LOB_OK)
         return false;
     const bool same = lob_sha256_end(lob_sha256_begin(files[0]), sha256, NULL) &&
                       strcmp(sha256, file->sha256) == 0;
@@ -70,10 +70,16 @@ static bool holds(const lob_batch_file *file, rule by)
     return same;
 }
 
+bool lob_batch_is_changed(const lob_batch_file *file, const char *path)
+{
+    lob_about about;
+    return lob_batch_stat(&about, path) && !holds(file, path, BY_BYTES);
+}
+
 static bool all_hold(const lob_batch_files *files, rule by)
 {
     int i = 0;
-    while (i < files->count && holds(&files->file[i], by)) i++;
+    while (i < files->count && holds(&files->file[i], files->file[i].path, by)) i++;
     return i == files->count;
 }
 
