@@ -93,12 +93,23 @@ static bool read_head(image_head *head, png_structp png, png_infop info)
     return head->row_bytes == (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
 }
 
-static bool read_rows(unsigned char *rows, const image_head *head, png_structp png)
+/* Read channels one after another. mixed: room for a row, or, of several passes, for all of them;
+ * NULL: there is one channel. */
+static bool read_rows(unsigned char *out, unsigned char *mixed, const image_head *head,
+                      png_structp png)
 {
+    const int64_t word = head->wide ? 2 : 1, n = head->samples, width = head->width;
     if (setjmp(png_jmpbuf(png))) return false;
     for (int pass = 0; pass < head->passes; pass++)
-        for (png_uint_32 y = 0; y < head->height; y++)
-            png_read_row(png, rows + y * head->row_bytes, NULL);
+        for (png_uint_32 y = 0; y < head->height; y++) {
+            unsigned char *const rows = mixed ? mixed : out;
+            unsigned char *const row =
+                rows + (mixed && head->passes == 1 ? 0 : y) * head->row_bytes;
+            png_read_row(png, row, NULL);
+            for (int64_t c = 0; mixed && pass == head->passes - 1 && c < n; c++)
+                lob_copy_strided(out + (c * head->height + y) * width * word, word, row + c * word,
+                                 word * n, width, (size_t)word);
+        }
     png_read_end(png, NULL);
     return true;
 }
@@ -112,25 +123,21 @@ static lob_status read_voxels(lob_volume *out, const image_head *head, png_struc
                               const session *s, const lob_reading *r)
 {
     const int64_t bytes = lob_product((int64_t)head->row_bytes, head->height, 1, 1);
-    const int64_t word = head->wide ? 2 : 1;
-    const bool mixed = head->samples > 1;
+    const int64_t row_bytes = (int64_t)head->row_bytes;
+    const int64_t beside = head->samples == 1 ? 0 : head->passes == 1 ? row_bytes : bytes;
     /* What a row packs into bits is spread to at most 8 x 3 bytes a pixel. */
     if (bytes / 24 / DEFLATE_MAX_RATIO > (int64_t)r->file->size)
         return LOB_FAIL(r, LOB_EDATA, "declares more pixels than a file of %zu bytes can hold",
                         r->file->size);
-    LOB_TRY(lob_memory_allows(mixed ? 2 * bytes : bytes, r));
-    unsigned char *const rows = malloc((size_t)bytes);
-    unsigned char *const planes = mixed ? malloc((size_t)bytes) : rows;
+    LOB_TRY(lob_memory_allows(bytes + beside, r));
+    unsigned char *const mixed = beside > 0 ? malloc((size_t)beside) : NULL;
     lob_status st = LOB_OK;
-    out->data = planes;
-    if (!rows || !planes)
+    out->data = malloc((size_t)bytes);
+    if (!out->data || (beside > 0 && !mixed))
         st = LOB_FAIL(r, LOB_ENOMEM, "out of memory");
-    else if (!read_rows(rows, head, png))
+    else if (!read_rows(out->data, mixed, head, png))
         st = damaged(r, s->message);
-    for (int c = 0; st == LOB_OK && mixed && c < head->samples; c++)
-        lob_copy_strided(planes + c * (bytes / head->samples), word, rows + c * word,
-                         word * head->samples, lob_voxels(out), (size_t)word);
-    if (mixed) free(rows);
+    free(mixed);
     return st;
 }
 
@@ -199,8 +206,29 @@ typedef struct {
     double spacing_mm[2]; /* 0: not told */
     int level, filters;
     size_t row_bytes;
-    const unsigned char *rows;
+    const unsigned char *rows; /* or, NULL: those of */
+    const lob_volume *volume;
+    unsigned char *row; /* room for one */
 } image_source;
+
+static bool as_stored(const lob_volume *v)
+{
+    return v->type == LOB_U8 || v->type == LOB_U16;
+}
+
+/* Channels side by side; of types that a PNG does not have, as uint16. */
+static const unsigned char *row_of(const image_source *image, int64_t y)
+{
+    const lob_volume *const v = image->volume;
+    double value;
+    if (!v) return image->rows + y * (int64_t)image->row_bytes;
+    if (as_stored(v)) lob_voxels_mixed(image->row, v, y * v->dims.nx, v->dims.nx, 1);
+    for (int64_t x = 0; !as_stored(v) && x < v->dims.nx; x++) {
+        lob_values(&value, v->data, v->type, y * v->dims.nx + x, 1);
+        ((uint16_t *)(void *)image->row)[x] = (uint16_t)value;
+    }
+    return image->row;
+}
 
 static bool write_rows(png_structp png, png_infop info, const image_source *image)
 {
@@ -216,8 +244,7 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
                      PNG_RESOLUTION_METER);
     png_write_info(png, info);
     if (image->depth == 16) png_set_swap(png);
-    for (png_uint_32 row = 0; row < image->height; row++)
-        png_write_row(png, image->rows + row * image->row_bytes);
+    for (png_uint_32 row = 0; row < image->height; row++) png_write_row(png, row_of(image, row));
     png_write_end(png, NULL);
     return true;
 }
@@ -290,14 +317,13 @@ lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned 
     return *png ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 
-/* Whole numbers of another type than uint8 as uint16; false: one is beyond. */
-static bool narrow(uint16_t *out, const lob_volume *v)
+/* Are all voxels whole numbers of uint16? */
+static bool fits(const lob_volume *v)
 {
     double value;
-    for (int64_t i = 0; i < lob_voxels(v); i++) {
+    for (int64_t i = 0; !as_stored(v) && i < lob_voxels(v); i++) {
         lob_values(&value, v->data, v->type, i, 1);
         if (!(value >= 0.0 && value <= UINT16_MAX)) return false;
-        out[i] = (uint16_t)value;
     }
     return true;
 }
@@ -337,18 +363,14 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
 {
     LOB_TRY(png_holds(v, where, error));
     const size_t bytes = v->type == LOB_U8 ? 1 : 2;
-    const bool as_stored = v->type == LOB_U8 || v->type == LOB_U16;
-    void *const rows = malloc((size_t)(lob_voxels(v) * v->channels) * bytes);
-    if (!rows) return lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
-    if (as_stored)
-        lob_voxels_mixed(rows, v, 0, lob_voxels(v), 1);
-    else if (!narrow(rows, v)) {
-        free(rows);
+    const size_t row_bytes = (size_t)v->dims.nx * (size_t)v->channels * bytes;
+    if (!fits(v))
         return lob_fail_file(error, LOB_EDATA, where->path,
                              "a PNG holds whole numbers from 0 to 65535, this volume is %s beyond "
                              "that; write .nii.gz instead",
                              lob_type_of(v->type)->name);
-    }
+    unsigned char *const row = malloc(row_bytes);
+    if (!row) return lob_fail_file(error, LOB_ENOMEM, where->path, "out of memory");
     image_source image = {
         .width = (png_uint_32)v->dims.nx,
         .height = (png_uint_32)v->dims.ny,
@@ -357,12 +379,13 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         .spacing_mm = {v->geometry.spacing_mm[0], v->geometry.spacing_mm[1]},
         .level = options->level,
         .filters = PNG_ALL_FILTERS,
-        .row_bytes = (size_t)v->dims.nx * (size_t)v->channels * bytes,
-        .rows = rows
+        .row_bytes = row_bytes,
+        .volume = v,
+        .row = row,
     };
     const lob_status st =
         write_image(&image, where->file, options->force, options->compress_s, error);
-    free(rows);
+    free(row);
     return st;
 }
 

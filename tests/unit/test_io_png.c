@@ -226,6 +226,25 @@ TEST(every_kind_is_read)
     }
 }
 
+/* Rows of colours come one at a time, but those of several passes. */
+TEST(memory_is_for_the_image_and_a_row)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        lob_read_options options = lob_read_defaults();
+        lob_volume v;
+        const kind *const k = &kinds[i];
+        const int64_t row = W * k->channels * (int64_t)lob_type_of(k->type)->bytes;
+        const int64_t rows = k->channels == 1 ? 0 : k->interlace == PNG_INTERLACE_NONE ? 1 : H;
+        put_kind(k, scratch(k->what));
+        options.max_memory = row * (H + rows);
+        if (lob_read(&v, scratch(k->what), &options, NULL, NULL) != LOB_OK)
+            fail_msg("%s is not read", k->what);
+        lob_volume_free(&v);
+        options.max_memory--;
+        assert_int_equal(lob_read(&v, scratch(k->what), &options, NULL, NULL), LOB_ENOMEM);
+    }
+}
+
 /* Cut at every byte: only the loss of what follows the image could pass, and it does not either. */
 TEST(files_cut_anywhere_are_refused)
 {
