@@ -155,7 +155,7 @@ def seeds(
                  points, seeds, in this order; None: later
     shell        what is farther than this from all seeds becomes background: mm, or as "40vox"
     shell_label  its label; None: the largest and 1
-    complete     an earlier result: slices whose labels seeds cover (0.7) are completed with background
+    complete     an earlier result: slices whose labels seeds cover (0.75) are completed with background
     complete_axis  across which these slices lie
     corrections  leave out corrections that look like another label: across this axis, what slices with
                  seeds of one label alone hold
