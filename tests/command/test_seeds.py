@@ -330,6 +330,7 @@ def test_seeds_that_look_like_another_label(tmp_path):
         (["--shares", "shares.nii"], 64, "go together"),
         (["--background", "9"], 64, "go together"),
         (["--shares", "shares.nii", "--background", "5"], 65, "no seed has the label 5"),
+        (["--shares", "none.nii", "--background", "5"], 66, "none.nii"),
         (["--shares", "image.nii", "--background", "9"], 65, "image.nii: shares are uint8"),
     ],
 )

@@ -47,8 +47,8 @@ static lob_refine_options options_of(const work *w, const lob_volume *image)
 static lob_status read_settling(lob_session *s, work *w)
 {
     if (!w->shares_path) return LOB_OK;
-    LOB_TRY(lob_shares_read(s, &w->shares, w->shares_path, w->seeds.set.count, &w->image,
-                            w->image_path));
+    LOB_TRY(lob_shares_read(s, &w->shares, w->shares_path, &w->image, w->image_path));
+    LOB_TRY(lob_shares_check(s, &w->shares, w->shares_path, w->seeds.set.count));
     if (w->others_path)
         LOB_TRY(lob_seeds_labels(s, &w->others, w->others_path, &w->seeds, w->seeds_path, &w->image,
                                  w->image_path));

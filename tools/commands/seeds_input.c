@@ -69,11 +69,16 @@ lob_status lob_seeds_labels(lob_session *s, lob_volume *labels, const char *path
     return st;
 }
 
-lob_status lob_shares_read(lob_session *s, lob_volume *shares, const char *path, int32_t labels,
+lob_status lob_shares_read(lob_session *s, lob_volume *shares, const char *path,
                            const lob_volume *image, const char *image_path)
 {
     LOB_TRY(lob_session_read(s, shares, path, -1));
-    LOB_TRY(lob_grid_match(s, shares, path, image, image_path, false));
+    return lob_grid_match(s, shares, path, image, image_path, false);
+}
+
+lob_status lob_shares_check(lob_session *s, const lob_volume *shares, const char *path,
+                            int32_t labels)
+{
     if (shares->type == LOB_U8 && shares->channels >= labels - 1) return LOB_OK;
     return lob_fail_file(&s->error, LOB_EDATA, path,
                          "shares are uint8 with a channel for each of %d labels but the background",

@@ -36,11 +36,14 @@ lob_status lob_seeds_labels(lob_session *s, lob_volume *labels, const char *path
                             const lob_volume *image, const char *image_path);
 
 /*
- * Read shares of appearance, times 255, on the image's grid, of so many labels, one of which is the
- * background. Returns LOB_OK, what lob_session_read and lob_grid_match do, or LOB_EDATA (no such
- * shares).
+ * Read shares of appearance, times 255, on the image's grid. Returns what lob_session_read and
+ * lob_grid_match do.
  */
-lob_status lob_shares_read(lob_session *s, lob_volume *shares, const char *path, int32_t labels,
+lob_status lob_shares_read(lob_session *s, lob_volume *shares, const char *path,
                            const lob_volume *image, const char *image_path);
+
+/* Are they of so many labels, one of which is the background? Returns LOB_OK or LOB_EDATA. */
+lob_status lob_shares_check(lob_session *s, const lob_volume *shares, const char *path,
+                            int32_t labels);
 
 #endif

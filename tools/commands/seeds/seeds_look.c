@@ -97,8 +97,7 @@ static lob_status look_at_shares(lob_session *s, work *w)
 {
     int32_t background;
     LOB_TRY(find_background(s, w, &background));
-    LOB_TRY(
-        lob_shares_read(s, &w->shares, w->shares_path, w->labels.count, &w->image, w->image_path));
+    LOB_TRY(lob_shares_check(s, &w->shares, w->shares_path, w->labels.count));
     const uint8_t *const from = w->from.data, *const shares = w->shares.data;
     const int64_t n = lob_voxels(&w->from);
     int64_t bytes = 0, to = 0, i = -1;
@@ -126,7 +125,10 @@ lob_status lob_seeds_look(lob_session *s, work *w)
         LOB_TRY(leave_out(s, w, look_at_image));
         lob_grid_drop(s, &w->values);
     }
-    if (w->shares_path) LOB_TRY(leave_out(s, w, look_at_shares));
+    if (w->shares_path) {
+        LOB_TRY(lob_shares_read(s, &w->shares, w->shares_path, &w->image, w->image_path));
+        LOB_TRY(leave_out(s, w, look_at_shares));
+    }
     if (w->shares_path || w->corrections >= 0)
         cJSON_AddNumberToObject(s->results, "left_out", (double)w->left_out);
     return LOB_OK;
