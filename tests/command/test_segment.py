@@ -257,7 +257,7 @@ def test_printing_does_nothing_else(copy):
     before = contents(copy)
     done = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--print_recipe", cwd=copy)
     assert contents(copy) == before  # not even an output that exists is in its way
-    assert done.stdout.startswith("lobule convert strokes.nii.gz @strokes --labels\n") and done.stderr == ""
+    assert done.stdout.startswith("lobule convert strokes.nii.gz @strokes --labels --like scan.nii.gz\n") and done.stderr == ""
 
 
 def test_names_of_files_are_quoted(copy):

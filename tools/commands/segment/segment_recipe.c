@@ -45,7 +45,7 @@ static const char *norm(const lob_segment_plan *plan)
 static void put_box(const lob_segment_plan *plan, const quoted *q, int frame)
 {
     const lob_segment_options *const o = &plan->options;
-    printf("lobule convert %s @strokes --labels\n", q->seeds);
+    printf("lobule convert %s @strokes --labels --like %s\n", q->seeds, q->image);
     printf("lobule crop %s -o @image --around @strokes --margin %.9g%s --share %.9g --ends %.9g",
            q->image, o->margin, o->margin_voxels ? "vox" : "mm", o->share, plan->ends);
     if (frame >= 0) printf(" --frame %d", frame);
