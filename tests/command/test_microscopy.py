@@ -106,6 +106,20 @@ def test_hdf5_without_orientation(tmp_path):
     assert info(tmp_path, "itk.h5")["orientation"] == "RAS"
 
 
+def test_strokes_that_do_not_say_where_they_lie_are_read_by_their_box(tmp_path):
+    stack, labels = np.ones((40, 40, 40), np.uint16), np.zeros((40, 40, 40), np.uint8)
+    labels[20:22, 20:22, 20:22] = 1
+    files = (("stack", stack, (2, 2, 3)), ("known", labels, (2, 2, 3)), ("labels", labels, (1, 1, 1)))
+    for name, array, sizes in files:
+        made = nibabel.Nifti1Image(array, None)
+        made.header.set_zooms(sizes)
+        nibabel.save(made, tmp_path / f"{name}.nii")
+    for name in ("known", "labels"):
+        good("crop", "stack.nii", "-o", f"of_{name}.nii", "--around", f"{name}.nii", "--margin", "1vox", "--max-memory",
+             "40000B", cwd=tmp_path)
+    assert (tmp_path / "of_known.nii").read_bytes() == (tmp_path / "of_labels.nii").read_bytes()
+
+
 NOTHING_SAID = ["tif", "itk.tif", "h5", "nii"]
 
 
@@ -138,7 +152,20 @@ def test_labels_that_do_not_say_where_they_lie(tmp_path, kind):
             made.append((tmp_path / out[1]).read_bytes())
         assert made[0] == made[1]
         assert f"labels.{kind}: says nothing of where it lies; it is taken to lie as stack.ome.tif does" in done.stderr
+    words = ("segment", "stack.ome.tif", f"labels.{kind}", "-o", "printed.ome.tif")
+    printed = good(*words, "--print-recipe", cwd=tmp_path)
+    (tmp_path / "printed.recipe").write_text(printed.stdout, encoding="utf-8")
+    good("run", "printed.recipe", cwd=tmp_path)
+    good("segment", "stack.ome.tif", "known.ome.tif", "-o", "segmented.ome.tif", cwd=tmp_path)
+    assert (tmp_path / "printed.ome.tif").read_bytes() == (tmp_path / "segmented.ome.tif").read_bytes()
     good("compare", "known.ome.tif", f"labels.{kind}", "--strict", cwd=tmp_path)
+    good("compare", f"labels.{kind}", "known.ome.tif", "--strict", cwd=tmp_path)
+    for words in (["merge", f"labels.{kind}", "stack.ome.tif", "--height", "9"],
+                  ["components", f"labels.{kind}", "--image", "stack.ome.tif", "--table", "t.tsv"]):
+        refused(tmp_path, [*words, "-o", "out.nii"], 65, f"labels.{kind}: says nothing of where it lies",
+                "`lobule convert --like`")
+    good("convert", f"labels.{kind}", "like.ome.tif", "--labels", "--like", "stack.ome.tif", cwd=tmp_path)
+    good("merge", "like.ome.tif", "stack.ome.tif", "--height", "9", "-o", "merged.nii", cwd=tmp_path)
     refused(tmp_path, ["stats", "stack.ome.tif", f"part.{kind}"], 65, "not on the same grid")
     save(stack.T.astype(np.int16), tmp_path / "patient.nii", np.diag([0.5, 0.5, 0.5, 1]))
     refused(tmp_path, ["stats", "patient.nii", f"labels.{kind}"], 65, "not on the same grid")

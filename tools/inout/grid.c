@@ -145,21 +145,41 @@ static void note_outside(lob_session *s, const lob_volume *volume, const int64_t
         lob_session_note(s, "%s: what lies outside of %s is left out", path, image_path);
 }
 
-bool lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path, const lob_volume *image,
-                    const char *image_path)
+/* Does a file say where its volume lies? */
+static bool says(const lob_geometry *g)
 {
-    const lob_geometry *const g = &volume->geometry;
-    bool says = !g->unoriented;
+    bool some = !g->unoriented;
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 4; c++) says = says || !(fabs(g->affine[r][c] - (r == c)) < 1e-4);
-    if (says || !image->geometry.unoriented || !lob_same_dims(volume->dims, image->dims))
-        return false;
+        for (int c = 0; c < 4; c++) some = some || !(fabs(g->affine[r][c] - (r == c)) < 1e-4);
+    return some;
+}
+
+bool lob_grid_alike(const lob_volume *volume, const lob_volume *image)
+{
+    if (lob_same_grid(image, "", volume, "", NULL) == LOB_OK) return true;
+    return !says(&volume->geometry) && image->geometry.unoriented &&
+           lob_same_dims(volume->dims, image->dims);
+}
+
+lob_status lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path)
+{
+    const lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
+    if (st == LOB_OK) return st;
+    if (!lob_grid_alike(volume, image)) {
+        if (lob_grid_alike(image, volume))
+            lob_fail_file(&s->error, st, image_path,
+                          "says nothing of where it lies; `lobule convert --like` gives it the "
+                          "grid of %s",
+                          path);
+        return st;
+    }
     s->error = (lob_error){.text = ""};
     volume->geometry = image->geometry;
     drop_header(volume);
     lob_session_note(s, "%s: says nothing of where it lies; it is taken to lie as %s does", path,
                      image_path);
-    return true;
+    return LOB_OK;
 }
 
 lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
@@ -167,8 +187,8 @@ lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], c
 {
     lob_turn how;
     if (first) memset(first, 0, 3 * sizeof *first);
-    lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
-    if (st == LOB_OK || lob_grid_adopt(s, volume, path, image, image_path)) return LOB_OK;
+    lob_status st = lob_grid_adopt(s, volume, path, image, image_path);
+    if (st == LOB_OK) return st;
     const bool turned = lob_turn_onto(&how, volume, image);
     const bool placed = first && !turned && find_part(&how, first, volume, image);
     if (!turned && !placed) return st;

@@ -17,12 +17,18 @@ int lob_grid_slice_axis(int slices, const lob_geometry *geometry);
 lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 
 /*
- * Give a volume whose file says nothing of where it lies, as many pictures and stacks of labels do
- * not, the grid of an image that has as many voxels along each axis and lies in no patient; a note
- * tells. Returns false, with the volume as it was, where this does not hold.
+ * Does a volume lie as an image does? One whose file says nothing of where it lies, as many
+ * pictures and stacks of labels do not, is taken to, if it has as many voxels along each axis and
+ * the image lies in no patient.
  */
-bool lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path, const lob_volume *image,
-                    const char *image_path);
+bool lob_grid_alike(const lob_volume *volume, const lob_volume *image);
+
+/*
+ * Give a volume that is alike the image's grid; a note tells where that is another. Returns LOB_OK,
+ * or what lob_same_grid does.
+ */
+lob_status lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path);
 
 /*
  * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged

@@ -143,7 +143,7 @@ static lob_status find_box(lob_session *s, lob_box *found, const lob_plane_input
 static bool lies_alike(const lob_session *s, const char *path, const lob_volume *image)
 {
     lob_volume v;
-    return lob_session_peek(s, &v, path) && lob_same_grid(image, "", &v, "", NULL) == LOB_OK;
+    return lob_session_peek(s, &v, path) && lob_grid_alike(&v, image);
 }
 
 static lob_status read_marked(lob_session *s, lob_volume *out, lob_box *at, lob_plane_input *in,
@@ -165,7 +165,8 @@ lob_status lob_part_read_marked(lob_session *s, lob_volume *out, lob_box *at, co
     lob_plane_input in;
     if (!reads_all(s, path, NULL) && lies_alike(s, path, image)) {
         LOB_TRY(lob_session_open(s, &in, path, LOB_FRAME_NONE));
-        const lob_status st = read_marked(s, out, at, &in, image, labels);
+        lob_status st = lob_grid_adopt(s, &in.volume, path, image, image_path);
+        if (st == LOB_OK) st = read_marked(s, out, at, &in, image, labels);
         lob_session_close(s, &in);
         return st == LOB_OK && labels ? lob_grid_narrow(s, out, path) : st;
     }

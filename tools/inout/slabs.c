@@ -41,8 +41,7 @@ lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *
     const bool alone = !s->ranks && w->plan == 0;
     lob_turn turn;
     LOB_TRY(lob_session_open(s, in, path, LOB_FRAME_NONE));
-    lob_status st = lob_same_grid(&w->volume, w->path, v, path, &s->error);
-    if (st != LOB_OK && lob_grid_adopt(s, v, path, &w->volume, w->path)) st = LOB_OK;
+    const lob_status st = lob_grid_adopt(s, v, path, &w->volume, w->path);
     if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
         return lob_fail_file_hint(&s->error, alone ? LOB_ENOMEM : LOB_EARG,
                                   alone ? LOB_HINT_RAISE_MEMORY : LOB_HINT_NONE, path,

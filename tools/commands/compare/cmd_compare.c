@@ -136,6 +136,8 @@ static lob_status read_inputs(lob_session *s, work *w)
         return lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
                         w->a_path, w->b_path, w->frame);
     compare_fields(s, w);
+    if (lob_grid_alike(&w->a, &w->b))
+        LOB_TRY(lob_grid_adopt(s, &w->a, w->a_path, &w->b, w->b_path));
     LOB_TRY(lob_grid_match(s, &w->b, w->b_path, &w->a, w->a_path, false));
     if (!w->image_path) return LOB_OK;
     LOB_TRY(lob_grid_read_frame(s, &w->image, w->image_path, w->frame));
