@@ -58,12 +58,13 @@ static lob_status cut_of(lob_cells_job *j, lob_filter_cut *cut, lob_filter_input
                          const lob_filter_options *options, const lob_volume *own)
 {
     lob_volume whole = *own;
+    lob_filter_input of_whole = *in;
     lob_filter_plan plan;
     int64_t not_data, beyond_any;
     bool beyond;
     whole.dims.nz = j->planes;
-    in->image = &whole;
-    LOB_TRY(lob_filter_plan_make(&plan, in, options, false, false, j->error));
+    of_whole.image = &whole;
+    LOB_TRY(lob_filter_plan_make(&plan, &of_whole, options, false, false, j->error));
     lob_filter_scan(&not_data, &beyond, own, NULL, j->steps.context->threads);
     beyond_any = beyond;
     LOB_TRY(lob_team_reduce(j->team, &beyond_any, 1, LOB_TEAM_MAX, j->error));
@@ -319,8 +320,7 @@ lob_status lob_cells_choose_slabs(lob_cells_plan *plan, const lob_volume *image,
     if (st == LOB_OK)
         st = lob_cells_choose_by(plan, image, options,
                                  lob_cells_begin(lob_backends[0], context, team, planes, error));
-    st = lob_error_end(error, st);
-    return st == LOB_OK ? st : lob_team_agree(team, st, error);
+    return lob_team_agree(team, lob_error_end(error, st), error);
 }
 
 lob_status lob_cells_slabs(lob_volume *labels, lob_cells_stats *stats, const lob_volume *image,
@@ -333,5 +333,7 @@ lob_status lob_cells_slabs(lob_volume *labels, lob_cells_stats *stats, const lob
     if (st == LOB_OK)
         st = lob_cells_label_by(labels, stats, image, plan,
                                 lob_cells_begin(lob_backends[0], context, team, planes, error));
-    return st == LOB_OK ? st : lob_team_agree(team, st, error);
+    st = lob_team_agree(team, st, error);
+    if (st != LOB_OK) lob_volume_free(labels);
+    return st;
 }

@@ -240,11 +240,15 @@ static lob_status measure_slab(lob_session *s, settings *set, const lob_slab *sl
 {
     const char *const path = set->files.image;
     lob_region_list list = {.needs = lob_region_columns_needs(COLUMNS)};
+    lob_region_stack stack;
     lob_fine_levels fine;
     set->table = (lob_region_table){.grid = &set->image, .image = &set->image, .columns = COLUMNS};
     lob_session_compute(s, "measuring");
-    lob_status st = lob_region_list_of_team(s, &list, &fine, &set->labels, &slab->image, slab->z,
-                                            path, set->files.out);
+    lob_status st = lob_region_stack_make(s, &stack, &set->labels, true, set->files.out);
+    if (st == LOB_OK)
+        st = lob_region_list_of_team(s, &list, &fine, &stack, &slab->image, slab->z, path,
+                                     set->files.out);
+    lob_region_stack_free(s, &stack);
     if (st == LOB_OK && lob_team_rank(s->team) == 0)
         st = lob_region_list_fill(s, &set->table, &list, &fine, path);
     set->table.count = list.count;

@@ -290,17 +290,18 @@ lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const c
     return LOB_OK;
 }
 
-/* A copy of labels that may be renumbered, where anything is counted under the plane before them,
- * which is another rank's. */
-static lob_status stack(lob_session *s, lob_volume *out, const lob_volume *labels, bool counted,
-                        const char *path)
+lob_status lob_region_stack_make(lob_session *s, lob_region_stack *to, const lob_volume *labels,
+                                 bool counted, const char *path)
 {
     const lob_label_grid grid = {labels->data, labels->type, 0, labels->dims};
     const bool under = counted && lob_team_rank(s->team) > 0;
     const size_t each = lob_type_of(labels->type)->bytes;
     const size_t plane = under * (size_t)(labels->dims.nx * labels->dims.ny) * each;
+    lob_volume *const out = &to->labels;
     char *beside = NULL;
     lob_status st = counted ? lob_planes_beside(&beside, &grid, s->team, &s->error) : LOB_OK;
+    to->set = (lob_label_set){0};
+    to->bytes = 0;
     *out = *labels;
     out->header = (lob_header){.bytes = NULL};
     out->names = (lob_label_names){0};
@@ -308,32 +309,31 @@ static lob_status stack(lob_session *s, lob_volume *out, const lob_volume *label
     out->data = NULL;
     if (st == LOB_OK && !(out->data = lob_session_array(s, lob_voxels(out), each, path)))
         st = LOB_ENOMEM;
+    if (out->data) to->bytes = lob_volume_bytes(out);
     if (st == LOB_OK && under) memcpy(out->data, beside, plane);
     if (st == LOB_OK)
         memcpy((char *)out->data + plane, labels->data, (size_t)lob_volume_bytes(labels));
     free(beside);
-    return st;
+    return st == LOB_OK ? lob_labels_dense(out, &to->set, path, &s->error) : st;
+}
+
+void lob_region_stack_free(lob_session *s, lob_region_stack *stack)
+{
+    lob_session_give(s, stack->bytes);
+    lob_volume_free(&stack->labels);
+    lob_label_set_free(&stack->set);
 }
 
 lob_status lob_region_list_of_team(lob_session *s, lob_region_list *list, lob_fine_levels *fine,
-                                   const lob_volume *labels, const lob_volume *image, int64_t z,
-                                   const char *path, const char *labels_path)
+                                   const lob_region_stack *stack, const lob_volume *image,
+                                   int64_t z, const char *path, const char *labels_path)
 {
-    lob_volume numbered = lob_volume_empty(); /* without gaps: those of this rank */
-    lob_label_set set = {0};
     lob_extremes extremes = lob_extremes_of(image, s->context.threads);
     LOB_TRY(lob_extremes_of_team(&extremes, s->team, image->type, &s->error));
     *fine = lob_fine_levels_of(&extremes, image->type);
-    lob_status st = stack(s, &numbered, labels, list->needs != 0, labels_path);
-    const int64_t bytes = numbered.data ? lob_volume_bytes(&numbered) : 0;
-    if (st == LOB_OK) st = lob_labels_dense(&numbered, &set, labels_path, &s->error);
-    if (st == LOB_OK)
-        st = lob_region_list_add(s, list, &numbered, &set, image, fine, z, path, labels_path);
-    if (st == LOB_OK) st = lob_region_list_gather(s, list, path);
-    lob_session_give(s, bytes);
-    lob_volume_free(&numbered);
-    lob_label_set_free(&set);
-    return st;
+    LOB_TRY(lob_region_list_add(s, list, &stack->labels, &stack->set, image, fine, z, path,
+                                labels_path));
+    return lob_region_list_gather(s, list, path);
 }
 
 /* ---- the table ---- */

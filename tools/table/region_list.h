@@ -50,16 +50,34 @@ lob_status lob_region_list_add(lob_session *s, lob_region_list *list, const lob_
 /* Rank 0's list becomes that of all ranks, which all call it; the others' become empty. */
 lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const char *path);
 
+/* A rank's labels without gaps, under the plane before them where anything is counted, and what
+ * they are called. */
+typedef struct {
+    lob_volume labels;
+    lob_label_set set;
+    int64_t bytes; /* that the session counts */
+} lob_region_stack;
+
+/*
+ * Stack labels of the rank's planes, to measure any number of images by; all ranks do. Whatever it
+ * returned, call lob_region_stack_free in the end.
+ *
+ *   counted  in  a list needs more than sums
+ */
+lob_status lob_region_stack_make(lob_session *s, lob_region_stack *out, const lob_volume *labels,
+                                 bool counted, const char *path);
+void lob_region_stack_free(lob_session *s, lob_region_stack *stack);
+
 /*
  * Measure the regions of all ranks: each adds those of its planes, rank 0 gathers them.
  *
- *   list    in/out  empty, but for what it needs
- *   fine    out     of all ranks' planes
- *   labels  in      of the rank's planes, as is the image; z is the first
+ *   list   in/out  empty, but for what it needs
+ *   fine   out     of all ranks' planes
+ *   image  in      of the rank's planes; z is the first
  */
 lob_status lob_region_list_of_team(lob_session *s, lob_region_list *list, lob_fine_levels *fine,
-                                   const lob_volume *labels, const lob_volume *image, int64_t z,
-                                   const char *path, const char *labels_path);
+                                   const lob_region_stack *stack, const lob_volume *image,
+                                   int64_t z, const char *path, const char *labels_path);
 
 /* The list as the arrays of a table of a grid and, unless they are 1.., labels, for
  * lob_region_table_free. Returns LOB_OK, LOB_EDATA or LOB_ENOMEM. */

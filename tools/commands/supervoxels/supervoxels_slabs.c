@@ -39,7 +39,8 @@ static lob_status take_sums(lob_session *s, work *w, int channel, const lob_regi
     return LOB_OK;
 }
 
-static lob_status measure_channel(lob_session *s, work *w, int channel)
+static lob_status measure_channel(lob_session *s, work *w, const lob_region_stack *stack,
+                                  int channel)
 {
     const char *const path = w->slabs.path;
     lob_volume image = w->slab.image;
@@ -48,10 +49,21 @@ static lob_status measure_channel(lob_session *s, work *w, int channel)
     image.data =
         (char *)image.data + channel * lob_voxels(&image) * (int64_t)lob_type_of(image.type)->bytes;
     image.channels = 1;
-    lob_status st = lob_region_list_of_team(s, &list, &fine, &w->labels, &image, w->slab.z, path,
-                                            w->labels_path);
+    lob_status st =
+        lob_region_list_of_team(s, &list, &fine, stack, &image, w->slab.z, path, w->labels_path);
     if (st == LOB_OK && is_first(s)) st = take_sums(s, w, channel, &list, &fine);
     lob_region_list_free(s, &list);
+    return st;
+}
+
+static lob_status measure_channels(lob_session *s, work *w)
+{
+    const int channels = w->mean_path || w->graph ? w->image.channels : 1;
+    lob_region_stack stack;
+    lob_status st =
+        lob_region_stack_make(s, &stack, &w->labels, lob_supervoxels_needs(w) != 0, w->labels_path);
+    for (int c = 0; c < channels && st == LOB_OK; c++) st = measure_channel(s, w, &stack, c);
+    lob_region_stack_free(s, &stack);
     return st;
 }
 
@@ -81,8 +93,7 @@ static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
     if (w->mean_path || (w->graph && is_first(s)))
         if (!(w->means = lob_session_array(s, grid->count, each, w->labels_path)))
             return LOB_ENOMEM;
-    const int channels = w->mean_path || w->graph ? w->image.channels : 1;
-    for (int c = 0; c < channels; c++) LOB_TRY(measure_channel(s, w, c));
+    LOB_TRY(measure_channels(s, w));
     if (w->mean_path) LOB_TRY(send_means(s, w));
     if (!w->graph) return LOB_OK;
     const lob_status st = lob_contacts_slabs(
