@@ -382,7 +382,7 @@ static places find_places(const lob_register_call *c)
             covered += fabs(begin.m[a][b]) * (double)lob_side(c->fixed.dims, b);
         const int64_t side = (int64_t)(covered + 0.5);
         const int64_t all = lob_side(c->moving.dims, a);
-        const int64_t step = side > 2 * all / MOST_PLACES ? side / 2 : all / MOST_PLACES + 1;
+        const int64_t least = all / MOST_PLACES + 1, step = side / 2 > least ? side / 2 : least;
         if (all < 2 * side || all / step <= most) continue;
         most = all / step;
         p = (places){a, step, 2 * ((all - side) / 2 / step) + 1};
