@@ -105,7 +105,7 @@ typedef struct {
     int64_t outlined; /* of these, with strokes of several labels */
     double ends;      /* options.ends, or more: 1.5 times the longest side of the labels' strokes
                          in their slices, and at least 60 mm, divided by how many slices these
-                         are; at most by 1, and 1 more for each 10 mm that they reach */
+                         are; two that are less than 10 mm apart are as one */
     lob_box box;      /* around all strokes, with its margin */
     bool flat;        /* the box is a slice */
     bool median[3];   /* axes that the median goes along; none: there is none */

@@ -19,7 +19,7 @@ static const double coarse_blur = 0.35;
  * divided by n: the fewer there are, the less they say about its ends. */
 static const double beyond_slices = 1.5, beyond_mm = 60;
 
-/* Of its ends slices that all lie within so many mm say no more than one of them. */
+/* Of its ends two slices that are less than so many mm apart say no more than one of them. */
 static const double together_mm = 10;
 
 /* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
@@ -255,9 +255,9 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
         if (a != plan->axis) longest = fmax(longest, mm[a] * (double)(last - first + 1));
     }
     const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
-    const double apart = 1 + floor((all - mm[plan->axis]) / together_mm);
+    const bool as_one = plan->slices == 2 && all - mm[plan->axis] < together_mm;
     const double beyond =
-        fmax(beyond_slices * longest, beyond_mm) / fmin((double)plan->slices, apart);
+        fmax(beyond_slices * longest, beyond_mm) / (as_one ? 1 : (double)plan->slices);
     return fmax(plan->options.ends, beyond / all);
 }
 

@@ -388,6 +388,7 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         {1, 10, 4, 1, 2, false, 60},
         {2, 2,  4, 2, 4, false, 60},
         {2, 10, 4, 2, 4, true,  30},
+        {4, 1,  4, 2, 4, false, 15},
     };
     enum { SIDE = 20, N = SIDE * SIDE * SIDE };
     static int16_t values[N];
@@ -405,7 +406,7 @@ TEST(one_slice_is_grown_once_and_reaches_far)
             for (int y = 4; y < 16; y++) {
                 uint8_t *const row = strokes + (z * SIDE + y) * SIDE + 10;
                 row[0] = 1;
-                row[-6] = row[6] = 2;
+                row[-6] = row[-5] = row[5] = row[6] = 2;
             }
         assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
         assert_int_equal(plan.passes, cases[k].passes);
