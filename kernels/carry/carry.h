@@ -32,6 +32,7 @@
 #define LOB_CARRY_H
 
 #include "kernels/fuse/fuse.h"
+#include "volumes/crop.h"
 
 LOB_BEGIN_DECLS
 
@@ -110,6 +111,7 @@ typedef struct {
     int32_t label_count;
     lob_carry_atlas *atlas;      /* of in->count, malloc'ed */
     int64_t reopened_background; /* voxels of background that were sure, and are no longer */
+    lob_box field_of_view;       /* the scan without planes that were filled with one value */
     double grid_mm;
     int64_t working_bytes; /* peak of working memory, beyond input and output */
 } lob_carry_output;

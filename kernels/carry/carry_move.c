@@ -1,6 +1,7 @@
 /* The atlases: which are used, and their way onto the scan's grid. */
 #include "kernels/carry/carry_voxel.h"
 #include "kernels/register/register.h"
+#include "kernels/share.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -243,54 +244,69 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
 
 /* ---- the stage ---- */
 
-/* The part of a plane of a box that has another stored value than `fill`, which may be NaN. */
-static double not_filled(const lob_volume *scan, lob_box box, int axis, int64_t plane, double fill)
+/* Voxels of a box that are stored as another value than `fill`, which may be NaN. */
+static int64_t count_others(const lob_volume *scan, const lob_box *box, double fill, int threads)
 {
+    enum { PART = 512 };
     int64_t others = 0;
-    box.first[axis] = plane;
-    box.size[axis] = 1;
-    for (int64_t i = 0; i < box.size[0] * box.size[1] * box.size[2]; i++) {
-        const int64_t x = box.first[0] + i % box.size[0];
-        const int64_t y = box.first[1] + i / box.size[0] % box.size[1];
-        const int64_t z = box.first[2] + i / box.size[0] / box.size[1];
-        double value;
-        lob_values(&value, scan->data, scan->type, (z * scan->dims.ny + y) * scan->dims.nx + x, 1);
-        others += value != fill && !(value != value && fill != fill);
+#pragma omp parallel for num_threads(threads) reduction(+ : others)
+    for (int64_t row = 0; row < box->size[1] * box->size[2]; row++) {
+        const int64_t y = box->first[1] + row % box->size[1];
+        const int64_t z = box->first[2] + row / box->size[1];
+        const int64_t first = (z * scan->dims.ny + y) * scan->dims.nx + box->first[0];
+        double value[PART];
+        for (int64_t x = 0; x < box->size[0]; x += PART) {
+            const int64_t n = box->size[0] - x < PART ? box->size[0] - x : PART;
+            lob_values(value, scan->data, scan->type, first + x, n);
+            for (int64_t k = 0; k < n; k++)
+                others += value[k] != fill && !(value[k] != value[k] && fill != fill);
+        }
     }
-    return (double)others / (double)(box.size[0] * box.size[1] * box.size[2]);
+    return others;
 }
 
 /* A scan's field of view. Beyond it a scan may be filled with one value, and that border is no
  * border of the body: so many of its planes or more hold that alone, up to one of which as large a
  * part is something else at once. */
-static lob_box field_of_view(const lob_volume *scan)
+static lob_status find_field_of_view(lob_carry_job *j)
 {
+    const lob_volume *const scan = j->in->scan;
+    lob_box *const box = &j->out->field_of_view;
     const double least = 0.25;
-    lob_box box = lob_box_whole(scan->dims);
+    *box = lob_box_whole(scan->dims);
     for (int end = 0; end < 6; end++) {
         const int axis = end / 2;
-        const int64_t side = box.size[axis], last = box.first[axis] + side - 1;
-        double fill, part = 0;
-        int64_t filled = 0, at[3] = {box.first[0], box.first[1], box.first[2]};
-        if (end % 2) at[axis] = last;
+        const int64_t side = box->size[axis], step = end % 2 ? -1 : 1;
+        int64_t filled = 0, others = 0;
+        lob_box plane = *box;
+        double fill;
+        if (end % 2) plane.first[axis] += side - 1;
+        plane.size[axis] = 1;
+        const int64_t *const at = plane.first;
         lob_values(&fill, scan->data, scan->type,
                    (at[2] * scan->dims.ny + at[1]) * scan->dims.nx + at[0], 1);
-        for (; filled < side && !(part > 0); filled += !(part > 0))
-            part = not_filled(scan, box, axis, end % 2 ? last - filled : box.first[axis] + filled,
-                              fill);
-        if (part < least || (double)filled < least * (double)lob_side(scan->dims, axis)) continue;
-        if (end % 2 == 0) box.first[axis] += filled;
-        box.size[axis] -= filled;
+        for (; filled < side && others == 0; filled += others == 0) {
+            LOB_TRY(lob_report(j->steps.context, j->steps.done));
+            others = count_others(scan, &plane, fill, j->steps.context->threads);
+            if (others == 0) plane.first[axis] += step;
+        }
+        if (others == 0) break; /* the scan is constant */
+        const int64_t voxels = plane.size[0] * plane.size[1] * plane.size[2];
+        if ((double)others < least * (double)voxels ||
+            (double)filled < least * (double)lob_side(scan->dims, axis))
+            continue;
+        if (end % 2 == 0) box->first[axis] += filled;
+        box->size[axis] -= filled;
     }
-    return box;
+    return LOB_OK;
 }
 
 /* The scan on the grid for moving, which covers its field of view. */
 static lob_status make_grid(lob_carry_job *j, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
-    const lob_box seen = field_of_view(scan);
-    lob_volume grid = lob_segment_box_grid(&scan->geometry, &seen);
+    LOB_TRY(find_field_of_view(j));
+    lob_volume grid = lob_segment_box_grid(&scan->geometry, &j->out->field_of_view);
     double spacing[3] = {0, 0, 0};
     j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_register_spacing(scan);
     for (int a = 0; a < 3; a++) {

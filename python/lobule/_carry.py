@@ -156,7 +156,8 @@ def carry(
                 these are the first axis) and the doubt in what each voxel became (float32)
 
     Returns labels of the image's kind; with full a Carried(labels, votes, doubt). report gets
-    "carried", a dict for each label with its doubt, and "atlases", what became of each.
+    "carried", a dict for each label with its doubt, "atlases", what became of each, and
+    "field_of_view", the box of the image (x, y, z) that is not filled with one value and so counts.
     """
     call, there = begin(image, options, gpu=True)
     of = _here(there)
@@ -226,6 +227,8 @@ def _atlas(of: Source, call: Call, i: int, scan: Any, painted: Any) -> tuple[Any
 
 
 def _report(report: dict[str, Any], out: _abi.lob_carry_output, count: int) -> None:
+    box = out.field_of_view
+    report["field_of_view"] = {"first": list(box.first), "size": list(box.size)}
     report["grid_mm"], report["labels"] = out.grid_mm, out.label_count
     report["reopened_background_voxels"] = out.reopened_background
     report["carried"] = [

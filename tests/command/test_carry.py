@@ -183,9 +183,23 @@ def test_what_is_filled_beyond_a_field_of_view_is_no_border_of_the_body(cohort, 
     half[axis] = slice(filled.shape[axis] // 2, None)
     filled[tuple(half)] = wanted[tuple(half)] = 0
     save(filled, tmp_path / "scan.nii.gz", scan.affine)
-    good("carry", tmp_path / "scan.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    done = good("carry", tmp_path / "scan.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz",
+                "--report", tmp_path / "report.json", *GRID)  # fmt: skip
     found = load(tmp_path / "out.nii.gz")
     assert min(dice(found, wanted, l) for l in FEW if (wanted == l).sum() > 40) > 0.9
+    size = list(filled.shape)
+    size[axis] //= 2
+    assert json.loads((tmp_path / "report.json").read_text())["results"]["field_of_view"] == {"first": [0, 0, 0], "size": size}
+    assert "scan.nii.gz: is filled with one value beyond a field of view of {} x {} x {} voxels".format(*size) in done.stderr
+
+
+def test_all_but_one_slice_is_filled(cohort, tmp_path):
+    scan, truth = (nibabel.load(cohort / name) for name in ("s1.nii.gz", "l1.nii.gz"))
+    filled, wanted = np.full(scan.shape, -1024, np.int16), np.zeros(truth.shape)
+    filled[:, :, 13], wanted[:, :, 13] = scan.dataobj[:, :, 13], truth.dataobj[:, :, 13]
+    save(filled, tmp_path / "scan.nii.gz", scan.affine)
+    good("carry", tmp_path / "scan.nii.gz", "--atlases", cohort / "painted.tsv", "-o", tmp_path / "out.nii.gz", *GRID)
+    assert dice(load(tmp_path / "out.nii.gz"), wanted, 2) > 0.8
 
 
 def test_strokes_win(cohort, tmp_path):
@@ -315,4 +329,6 @@ def test_python_gives_the_same(cohort):
         wanted = load(cohort / f"{name}.nii.gz")
         assert np.array_equal(np.asarray(volume.dataobj).reshape(wanted.shape), wanted), name
     wanted = json.loads((cohort / "report.json").read_text())["results"]["carried"]
+    whole = json.loads((cohort / "report.json").read_text())["results"]["field_of_view"]
+    assert report["field_of_view"] == whole == {"first": [0, 0, 0], "size": [45, 33, 27]}
     assert [row["doubt"] for row in report["carried"]] == pytest.approx([row["doubt"] for row in wanted], rel=1e-12)

@@ -58,6 +58,21 @@ static void report_atlases(lob_session *s, const lob_carry_work *w)
     }
 }
 
+/* What of the scan was matched; a note where that is not all. */
+static void report_field_of_view(lob_session *s, const lob_carry_work *w)
+{
+    const lob_box *const box = &w->found.field_of_view, all = lob_box_whole(w->image.dims);
+    cJSON *const row = cJSON_AddObjectToObject(s->results, "field_of_view");
+    lob_json_integers(row, "first", box->first);
+    lob_json_integers(row, "size", box->size);
+    if (memcmp(box, &all, sizeof all) != 0)
+        lob_session_note(s,
+                         "%s: is filled with one value beyond a field of view of %lld x %lld x "
+                         "%lld voxels, which alone counts",
+                         w->scan, (long long)box->size[0], (long long)box->size[1],
+                         (long long)box->size[2]);
+}
+
 void lob_carry_report(lob_session *s, const lob_carry_work *w)
 {
     const lob_carry_output *const out = &w->found;
@@ -65,6 +80,7 @@ void lob_carry_report(lob_session *s, const lob_carry_work *w)
     for (int i = 0; i < w->files.count; i++) used += out->atlas[i].fate == LOB_CARRY_USED;
     report_labels(s, out);
     report_atlases(s, w);
+    report_field_of_view(s, w);
     cJSON_AddNumberToObject(s->results, "labels", out->label_count);
     cJSON_AddNumberToObject(s->results, "atlases_used", (double)used);
     cJSON_AddNumberToObject(s->results, "reopened_background_voxels",
