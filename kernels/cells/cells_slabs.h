@@ -13,6 +13,10 @@
 #include "kernels/cells/cells.h"
 #include "kernels/team/team.h"
 
+/* Planes on each side of a rank's own that steps look at, at most, for cells of this size; image:
+ * of the whole volume, without data. */
+int64_t lob_cells_reach(const lob_volume *image, const lob_cells_options *options, double size_mm);
+
 /*
  * Choose for an image, and label its cells. All ranks call these alike.
  *

@@ -3,8 +3,10 @@
 #include "kernels/cells/cells_job.h"
 
 #include "kernels/cells/cells_slabs.h"
+#include "kernels/filters/box/box.h"
 #include "kernels/filters/filter_slabs.h"
 #include "kernels/filters/filter_stages.h"
+#include "kernels/filters/gaussian/gaussian.h"
 #include "kernels/growcut/growcut_slabs.h"
 #include "kernels/maxima/maxima_slabs.h"
 #include "kernels/merge/basins_slabs.h"
@@ -13,10 +15,27 @@
 #include "kernels/threshold/threshold_rule.h"
 #include "volumes/bytes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- planes around ---- */
+
+int64_t lob_cells_reach(const lob_volume *image, const lob_cells_options *options, double size_mm)
+{
+    const lob_filter_options edges = lob_filter_defaults();
+    const lob_cells_job alone = {.planes = image->dims.nz};
+    const int64_t nz = image->dims.nz;
+    lob_filter_step box = lob_cells_along(&alone, LOB_FILTER_BOX, image, options->around * size_mm);
+    const lob_filter_step gaussian =
+        lob_cells_along(&alone, LOB_FILTER_GAUSSIAN, image, options->smooth * size_mm);
+    box.along[2] = fmin(box.along[2], (double)nz);
+    const int64_t of_box = lob_box_reach(&box, &edges, 2);
+    const int64_t of_gaussian =
+        lob_gaussian_reach(&gaussian, &edges, 2) + lob_gaussian_align(&gaussian, &edges, 2) - 1;
+    const int64_t reach = of_box > of_gaussian ? of_box : of_gaussian;
+    return reach < nz ? reach : nz;
+}
 
 static lob_team_reach reach_of(const lob_cells_job *j, int64_t halo, int64_t align)
 {

@@ -486,6 +486,21 @@ def test_no_tasks_are_named_where_contacts_are_too_many_for_the_first(tmp_path):
     assert "tasks" not in done.stderr
 
 
+def test_cells_complete_in_memory_that_is_thought_to_do(tmp_path):
+    """By tasks of far fewer planes than the surroundings reach, the size given or not; and by as many as are named."""
+    good("phantom", "cells", "-o", "image.nii", "--nuclei", "--size", "64,64,64", "--cells", 20, cwd=tmp_path)
+    for size in (("--size", "10vox"), ()):
+        line, each = ("cells", "image.nii", "-o", "l.nii", "--force", *size), 1 << 20
+        while (done := ranked("threads", 8, *line, "--max-memory", 8 * each, cwd=tmp_path)).returncode:
+            assert_one_line(done, 75, "a part's share of the memory")
+            each = each * 21 // 20
+        refused = ranked("threads", 3, *line, "--max-memory", 3 * each, cwd=tmp_path)
+        assert_one_line(refused, 75, "a part's share of the memory", "lobule crop")
+        tasks = int(re.search(r"(\d+) tasks with as much as all parts", refused.stderr)[1])
+        done = ranked("threads", tasks, *line, "--max-memory", tasks * 3 * each, cwd=tmp_path)
+        assert done.returncode == 0, (tasks, done.stderr)
+
+
 @pytest.mark.parametrize("kind", TEAMS)
 def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
     save(noise(8, (90, 80, 64)).astype(np.float32), tmp_path / "image.nii")

@@ -223,17 +223,34 @@ static lob_status write_table(lob_session *s, settings *set)
 
 /* ---- several tasks ---- */
 
-/* Bytes of a voxel that a task's work takes: most in the flood; and of one around its planes. */
-enum { WORKING = 40, AROUND = 12 };
+/* Bytes of a voxel that a task's work takes: most in the flood; of one around its planes; and of
+ * the flood's queues and tables of labels. */
+enum { WORKING = 40, AROUND = 8, TABLES = 2 << 20 };
 
-/* Planes on each side that steps reach at once, at most: the surroundings, and what smooths. */
+/* Planes on each side that steps reach; a size that is not given is taken for a usual one. */
 static int64_t reach_of(const settings *set, const lob_volume *v)
 {
-    enum { USUAL = 20 }; /* voxels of a size that is not given */
-    const double given = set->options.size_mm / v->geometry.spacing_mm[2];
-    const double reach = fmax(set->options.around, 4 * set->options.smooth);
-    const double planes = ceil(reach * (isfinite(given) ? given : USUAL)) + 1;
-    return planes < (double)v->dims.nz ? (int64_t)planes : v->dims.nz;
+    enum { USUAL = 20 }; /* voxels */
+    const double size = set->options.size_mm;
+    return lob_cells_reach(v, &set->options,
+                           isfinite(size) ? size : USUAL * v->geometry.spacing_mm[2]);
+}
+
+/* What each task holds beside its planes: the same for any number of tasks, so that more of them
+ * are of use. */
+static int64_t beside(const lob_volume *v, int64_t reach)
+{
+    const int64_t around = 2 * reach < v->dims.nz ? 2 * reach : v->dims.nz;
+    return TABLES + v->dims.nx * v->dims.ny * around * AROUND;
+}
+
+/* After LOB_ENOMEM of work that was thought to fit. */
+static lob_status say_more(lob_session *s, lob_status st)
+{
+    if (st == LOB_ENOMEM)
+        lob_error_add(&s->error,
+                      "; more memory for each task would do, or a part of it (lobule crop)");
+    return st;
 }
 
 static lob_status measure_slab(lob_session *s, settings *set, const lob_slab *slab)
@@ -263,17 +280,18 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
     const int64_t planes = set->image.dims.nz, before = lob_slabs_sent(s);
     const bool first = lob_team_rank(s->team) == 0;
     lob_session_compute(s, "measuring");
-    LOB_TRY(lob_session_done(s,
-                             lob_cells_choose_slabs(&set->plan, &slab->image, &set->options, planes,
-                                                    s->team, &s->context, &s->error),
-                             path, NULL));
+    lob_status st = lob_cells_choose_slabs(&set->plan, &slab->image, &set->options, planes, s->team,
+                                           &s->context, &s->error);
+    LOB_TRY(lob_session_done(s, say_more(s, st), path, NULL));
     report_plan(s, &set->plan);
     if (set->print) return first ? print_recipe(&set->plan, &set->files, &s->error) : LOB_OK;
+    set->slabs.common_bytes =
+        beside(&set->image, lob_cells_reach(&set->image, &set->options, set->plan.size_mm));
+    LOB_TRY(lob_slabs_fit(s, &set->slabs, WORKING));
     lob_session_compute(s, "labelling");
-    LOB_TRY(lob_session_done(s,
-                             lob_cells_slabs(&set->labels, &set->stats, &slab->image, &set->plan,
-                                             planes, s->team, &s->context, &s->error),
-                             path, NULL));
+    st = lob_cells_slabs(&set->labels, &set->stats, &slab->image, &set->plan, planes, s->team,
+                         &s->context, &s->error);
+    LOB_TRY(lob_session_done(s, say_more(s, st), path, NULL));
     LOB_TRY(lob_session_take(s, lob_volume_bytes(&set->labels), set->files.out));
     LOB_TRY(lob_team_reduce(s->team, &set->stats.working_bytes, 1, LOB_TEAM_MAX, &s->error));
     report_cells(s, set);
@@ -285,7 +303,7 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
 
 static lob_status by_slabs(lob_session *s, settings *set)
 {
-    enum { LABEL = 4, FLOOD = 16, PASSES = 4 };
+    enum { LABEL = 4, FLOOD = 16, PASSES = 4, MEETINGS = 100000, MEETING = 152 };
     const cells_files *const files = &set->files;
     lob_slabs *const slabs = &set->slabs;
     s->spaced = !isnan(files->stated.spacing[0]);
@@ -301,11 +319,11 @@ static lob_status by_slabs(lob_session *s, settings *set)
     set->image.data = NULL;
     take_size(set, &set->image);
     LOB_TRY(lob_session_check(s, &set->image, LOB_I32, 1, files->out));
-    const lob_dims dims = set->image.dims;
     const int64_t reach = reach_of(set, &set->image);
     slabs->seam_bytes = FLOOD + 2 * PASSES * reach * (int64_t)sizeof(float);
     slabs->moved_bytes = 2 * sizeof(float) + 1;
-    slabs->common_bytes = 2 * reach * dims.nx * dims.ny * AROUND;
+    slabs->met_bytes = (double)MEETINGS * MEETING; /* of the flood, over depths of many levels */
+    slabs->common_bytes = beside(&set->image, reach);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, WORKING, LABEL));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, label_slab, set);
 }
@@ -313,7 +331,7 @@ static lob_status by_slabs(lob_session *s, settings *set)
 /* ---- the command ---- */
 
 /* After LOB_ENOMEM: add to the error what would do. */
-static void suggest(lob_session *s, const settings *set)
+static void suggest(lob_session *s, settings *set)
 {
     /* Bytes that suffice for a voxel, beside the image's, and for any number of them. */
     enum { EACH = 20, ALL = 4 << 20 };
@@ -321,6 +339,9 @@ static void suggest(lob_session *s, const settings *set)
     lob_volume image;
     char need[LOB_BYTES_TEXT];
     if (s->host || s->context.device || !lob_session_peek(s, &image, path)) return;
+    image.header = (lob_header){.bytes = NULL}; /* not ours */
+    lob_grid_state(&image, &set->files.stated);
+    take_size(set, &image);
     const int64_t each = EACH + image.channels * (int64_t)lob_type_of(image.type)->bytes;
     const int64_t most = lob_product(lob_voxels(&image), each, 1, 1);
     const double room = (double)(lob_session_left(s) + s->held - ALL);

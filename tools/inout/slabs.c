@@ -152,7 +152,8 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_b
     const double read_all = (double)of.read_all * plane * in_file;
     const double to_first = (double)of.sent * plane * (double)sent_bytes;
     const double moved = all * w->moved_bytes * (double)(team.size - 1) / team.size;
-    const double seams = (double)(team.size - 1) * plane * (double)w->seam_bytes + moved;
+    const double met = w->met_bytes * ((double)team.size * team.size - 1);
+    const double seams = (double)(team.size - 1) * plane * (double)w->seam_bytes + moved + met;
     const double written = all * (double)sent_bytes;
     const double computing =
         (double)of.read * plane * s->command->voxel_ns * 1e-9 / s->context.threads;
@@ -246,12 +247,12 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int
 {
     const int parts = lob_ranks_inside();
     const int64_t nz = w->volume.dims.nz;
-    const int64_t room =
-        planes_in(w, (lob_session_left(s) * parts - w->common_bytes) / 4 * 3, bytes);
+    const int64_t memory = lob_session_left(s) + w->held;
+    const int64_t room = planes_in(w, (memory * parts - w->common_bytes) / 4 * 3, bytes);
     const int64_t each = room > 1 ? room : 1;
     const int64_t tasks = each < nz ? (nz + each - 1) / each : 2;
     const char *const whose = parts > 1 ? "a part's share of the memory" : "a task's memory";
-    if (w->common_bytes >= lob_session_left(s))
+    if (w->common_bytes >= memory)
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
                                   "%s does not hold what each has beside its planes", whose);
     if (fit < 1)
@@ -264,6 +265,16 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int
                               parts > 1 ? " with as much as all parts" : "");
 }
 
+lob_status lob_slabs_fit(lob_session *s, const lob_slabs *w, int64_t voxel_bytes)
+{
+    const lob_dims dims = w->volume.dims;
+    const int64_t bytes = plane_bytes(w) + lob_product(dims.nx, dims.ny, voxel_bytes, 1);
+    int64_t first, end;
+    lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
+    const int64_t fit = planes_in(w, lob_session_left(s) + w->held - w->common_bytes, bytes);
+    return fit < end - first ? too_large(s, w, fit, bytes) : LOB_OK;
+}
+
 lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
                          int64_t voxel_bytes, int64_t sent_bytes)
 {
@@ -274,11 +285,10 @@ lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t ali
     if (w->plan > 0) return print_plan(s, w, voxel_bytes, sent_bytes);
     lob_team_planes(&first, &end, s->team, lob_team_rank(s->team), dims.nz);
     const int64_t read = plane_bytes(w), work = lob_product(dims.nx, dims.ny, voxel_bytes, 1);
-    /* Half is for slabs, the rest for what work holds; at once, it is in voxel_bytes. */
-    const int64_t memory =
-        w->at_once ? lob_session_left(s) - w->common_bytes : lob_session_left(s) / 2;
-    const int64_t fit = planes_in(w, memory, read + work);
-    if (w->at_once && fit < end - first) return too_large(s, w, fit, read + work);
+    /* Half is for slabs, the rest for what work holds. */
+    const int64_t fit =
+        w->at_once ? end - first : planes_in(w, lob_session_left(s) / 2, read + work);
+    if (w->at_once) LOB_TRY(lob_slabs_fit(s, w, voxel_bytes));
     w->planes = fit < 1 ? 1 : fit < end - first ? fit : end - first;
     if (w->planes < dims.nz)
         lob_session_say(s, "%s: %s: %lld of %lld planes at a time", w->path,

@@ -34,6 +34,7 @@ typedef struct {
     int plan;                /* tasks of --plan; 0: the work is to be done */
     int64_t seam_bytes;      /* of a voxel beside a seam: what its two tasks send each other */
     double moved_bytes;      /* of a voxel: what goes to the task that has its column, and back */
+    double met_bytes;        /* that each task brings to meetings of all, and hears from all */
     int64_t common_bytes;    /* that each task holds beside its planes; at once alone */
     int64_t beside_bytes;    /* of a voxel of all files beside the image */
     bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
@@ -88,6 +89,10 @@ lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *
  */
 lob_status lob_slabs_cut(lob_session *s, lob_slabs *w, int64_t halo, int64_t align,
                          int64_t voxel_bytes, int64_t sent_bytes);
+
+/* Work at once may learn later how much it holds beside its planes: after that, does it still fit?
+ * Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_slabs_fit(lob_session *s, const lob_slabs *w, int64_t voxel_bytes);
 
 /*
  * Hand this rank's slabs to work, in rising order. It may be called again: what is at hand is not
