@@ -360,7 +360,7 @@ def random_words(random):
     mask, slices = some("--mask mask.nii"), some("--slices x", "--slices y", "--slices z")
     out = pick("out.nii", "out.nii.gz", "out.ome.zarr")
     grid = [*slices, *mask]
-    command = random.choice(["components", "threshold", "filter", "convert", "stats", "distance", "growcut", "supervoxels"])
+    command = random.choice(["components", "threshold", "filter", "convert", "stats", "distance", "growcut", "supervoxels", "maxima", "merge", "labels"])
     if command == "components":
         join = pick("--above 2", "--equal", "--tolerance 1", "--range 1,3", "")
         table = some("--table t.tsv", "--table t.json --image labels.nii") if join != ["--equal"] else []
@@ -378,6 +378,14 @@ def random_words(random):
         return [command, "image.nii", "labels.nii", "--table", *pick("t.tsv", "t.json", "t.csv"), *some("--columns mean,bbox,extent", "--columns shape", "--columns feret,surface,neighbours")]
     if command == "distance":
         return [command, "labels.nii", "-o", *out, *some("--signed", "--to other", "--label 3"), *some("--max 3vox"), *slices, *some("--voxels")]
+    if command == "maxima":
+        return [command, "image.nii", "-o", *out, *some("--above 2"), *some("--distance 2.5vox"), *([] if slices else some("--neighbours 6", "--neighbours 18")), *grid, *some("--table t.tsv")]
+    if command == "merge":
+        return [command, "labels.nii", "image.nii", "-o", *out, *pick("--height 2", "--height 1 --share 0.4 --level 4", "--share 0.3 --level 5")]
+    if command == "labels":
+        steps = [word for _ in range(random.integers(1, 4)) for word in pick(
+            "--keep 1-4", "--drop 2", "--merge 1,3=7", "--largest 1", "--min-size 3vox", "--fill-holes", "--erode 1vox", "--dilate 2vox", "--open 1vox", "--close 1vox", "--smooth 1vox", "--median 1")]
+        return [command, "labels.nii", "-o", *out, *steps, *slices]
     if command == "growcut":
         rule = pick("strength", "distance", "value", "square", "flood")
         more = [*some("--strength s.nii"), *some("--tie tie.nii"), *(some("--rounds 4") if rule != ["flood"] else []), *some("--max-mm 3vox"), *some("--range 0,4")]
