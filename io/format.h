@@ -39,8 +39,7 @@ typedef struct {
 /* A format's way of reading a volume a few planes at a time. */
 typedef struct {
     void *state;
-    int64_t held;   /* what lob_planes_held says */
-    int64_t beside; /* bytes that get_box takes for a time beside those that it gives */
+    int64_t held; /* what lob_planes_held says */
 
     /* What lob_planes_get does. */
     lob_status (*get)(void *state, unsigned char *out, int64_t z, int64_t n, lob_error *error);

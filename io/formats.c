@@ -295,11 +295,10 @@ static lob_status read_by_planes(lob_volume *out, const lob_opened *o)
     LOB_TRY(o->format->open_planes(&source, out, r));
     const lob_box all = lob_box_whole(out->dims);
     const bool voxels = !r->options->header_only;
-    const int64_t bytes = lob_volume_bytes(out), most = INT64_MAX - source.beside;
-    lob_status st = LOB_OK;
-    if (voxels) st = lob_memory_allows(bytes < 0 || bytes > most ? -1 : bytes + source.beside, r);
+    lob_status st = voxels ? lob_memory_allows(lob_volume_bytes(out), r) : LOB_OK;
     if (st == LOB_OK && voxels) {
-        out->data = (source.get_box ? lob_voxel_memory_zero : lob_voxel_memory)(bytes);
+        out->data =
+            (source.get_box ? lob_voxel_memory_zero : lob_voxel_memory)(lob_volume_bytes(out));
         st = !out->data       ? LOB_FAIL(r, LOB_ENOMEM, "out of memory")
              : source.get_box ? source.get_box(source.state, out->data, &all, r->error)
                               : source.get(source.state, out->data, 0, out->dims.nz, r->error);

@@ -230,21 +230,15 @@ static lob_status can_look(const lob_zarr_image *im, const lob_reading *r)
     return LOB_OK;
 }
 
-/* Bytes of a piece for each thread. */
-static int64_t pieces_of(const lob_zarr_image *im, const lob_reading *r)
-{
-    const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
-    return 2 * lob_zarr_places(im->array.piece) * word * r->options->threads;
-}
-
-/* May so many planes be held, and these? */
+/* May so many planes be held, and a piece for each thread? */
 static lob_status allow(const lob_zarr_image *im, int64_t planes, const lob_reading *r)
 {
-    const int64_t *const shape = im->array.shape, pieces = pieces_of(im, r);
+    const int64_t *const shape = im->array.shape, *const piece = im->array.piece;
     const int64_t word = (int64_t)lob_type_of(im->array.type)->bytes;
     LOB_TRY(can_look(im, r));
     const int64_t voxels = lob_product(shape[X], shape[Y], planes, shape[C]);
     const int64_t bytes = lob_product(voxels, word, 1, 1);
+    const int64_t pieces = 2 * lob_zarr_places(piece) * word * r->options->threads;
     return lob_memory_allows(bytes < 0 || bytes > INT64_MAX - pieces ? -1 : bytes + pieces, r);
 }
 
@@ -355,7 +349,6 @@ static lob_status open_planes(lob_plane_source *source, lob_volume *out, const l
     if (st == LOB_OK)
         *source = (lob_plane_source){.state = p,
                                      .held = p->row_bytes,
-                                     .beside = pieces_of(&p->im, r),
                                      .get = planes_get,
                                      .get_box = planes_get_box,
                                      .stored = planes_stored,

@@ -224,14 +224,6 @@ def test_same_bytes_whatever_the_way(scan):
     assert np.array_equal(group["1"][...], group["0"][::2, ::2, ::2])
 
 
-def test_a_volume_and_its_pieces_are_counted_together(tmp_path):
-    store = zarr.create_array(tmp_path / "one.zarr", shape=(64, 256, 256), chunks=(64, 256, 256), dtype="u2")
-    store[...] = 1
-    args = ("convert", "one.zarr", "one.nii", "--threads", "1", "--quiet", "--max-memory")
-    assert_one_line(lobule(*args, "20MiB", cwd=tmp_path), 75, "needs 24.0 MiB")
-    good(*args, "25MiB", cwd=tmp_path)
-
-
 def test_labels_in_the_store_of_their_scan(scan):
     good("convert", "scan.nii.gz", "scan.ome.zarr", cwd=scan)
     (scan / "names.tsv").write_text("index\tname\tcolor\n1\tliver\t#ff0000\n")
