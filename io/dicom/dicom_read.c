@@ -50,37 +50,60 @@ static lob_status take_file(conversion *c, const char *name)
 
 /* ---- scans ---- */
 
-/* "2 volume_e2 of 36 x 40 x 14" */
-static void describe(const conversion *c, int number, const char *name)
+/* The dimensions and frames of what came; false, and 0: they cannot be read. */
+static bool find_dims(lob_dims *dims, int64_t *frames, const conversion *c, const char *name)
 {
     lob_read_options how = lob_read_defaults();
     lob_volume v;
     char *path;
     how.header_only = true;
-    lob_error_add(c->error, "%s%d %.*s", number > 1 ? ", " : "", number,
-                  (int)(strlen(name) - sizeof ".nii" + 1), name);
-    if (asprintf(&path, "%s/%s", c->made, name) < 0) return;
-    if (lob_read(&v, path, &how, NULL, NULL) == LOB_OK)
-        lob_error_add(c->error, " of %lld x %lld x %lld", (long long)v.dims.nx,
-                      (long long)v.dims.ny, (long long)v.dims.nz);
+    *dims = (lob_dims){0};
+    *frames = 0;
+    if (asprintf(&path, "%s/%s", c->made, name) < 0) return false;
+    const bool is = lob_read(&v, path, &how, NULL, NULL) == LOB_OK;
+    if (is) {
+        *dims = v.dims;
+        *frames = v.frames;
+    }
     lob_volume_free(&v);
     free(path);
+    return is;
+}
+
+/* "2 volume_e2 of 36 x 40 x 14" */
+static void describe(const conversion *c, int number, const char *name)
+{
+    lob_dims d;
+    int64_t frames;
+    lob_error_add(c->error, "%s%d %.*s", number > 1 ? ", " : "", number,
+                  (int)(strlen(name) - sizeof ".nii" + 1), name);
+    if (find_dims(&d, &frames, c, name))
+        lob_error_add(c->error, " of %lld x %lld x %lld", (long long)d.nx, (long long)d.ny,
+                      (long long)d.nz);
 }
 
 /* What dcm2niix says where slices do not lie at equal distances. */
 static const char varies[] = "Interslice distance varies";
 
-/* The volume that was asked for, of those that came; not one that is resampled, as dcm2niix adds it
- * where the gantry was tilted or distances vary. */
-static lob_status take_volume(conversion *c, char **names, int64_t all)
+/*
+ * The volume that was asked for, of those that came; not one that is resampled, as dcm2niix adds it
+ * where the gantry was tilted or distances vary.
+ *
+ *   ran  in  how dcm2niix ended. Where it failed, as it does where it cannot resample, the volumes
+ *            must hold all images
+ */
+static lob_status take_volume(conversion *c, char **names, int64_t all, lob_status ran)
 {
-    int64_t count = 0;
+    int64_t count = 0, images = 0, frames;
+    lob_dims dims;
     for (int64_t i = 0; i < all; i++) {
         char *const name = names[i];
         if (strstr(name, "_Tilt") || strstr(name, "_Eq")) continue;
         names[i] = names[count];
         names[count++] = name;
+        if (ran != LOB_OK && find_dims(&dims, &frames, c, name)) images += dims.nz * frames;
     }
+    if (ran != LOB_OK && images != c->series->images) return ran;
     if (count == 0) return LOB_FAIL(c, LOB_EDATA, "dcm2niix makes no volume of it");
     if (c->volume > count)
         return LOB_FAIL(c, LOB_EDATA, "makes %lld volumes, and no number %d", (long long)count,
@@ -207,7 +230,7 @@ static lob_status convert_scan(conversion *c)
     int64_t count;
     lob_status st = run(c, &of);
     if (st == LOB_ECANCEL || (st != LOB_OK && !strstr(c->text, varies))) return st;
-    st = lob_dicom_found(&names, &count, c->made, ".nii") ? take_volume(c, names, count)
+    st = lob_dicom_found(&names, &count, c->made, ".nii") ? take_volume(c, names, count, st)
                                                           : LOB_FAIL(c, LOB_ENOMEM, "no memory");
     lob_folder_paths_free(names, count);
     LOB_TRY(st);

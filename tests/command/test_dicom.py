@@ -297,6 +297,12 @@ def test_several_volumes_of_a_series(tmp_path, scan):
     refused(tmp_path, ["convert", "scan", "out.nii.gz", "--series", "3:2"], 65, "do not lie at equal distances")
     good("convert", "scan", "out.nii.gz", "--series", "3:1", cwd=tmp_path)
     assert_agrees(tmp_path / "out.nii.gz", scan)
+    for name in ("IM0003.dcm", "scout1"):  # what is left would be taken for the volume
+        whole = (tmp_path / "scan" / name).read_bytes()
+        (tmp_path / "scan" / name).write_bytes(whole[:-500])
+        refused(tmp_path, ["convert", "scan", "damaged.nii.gz"], 65, "dcm2niix fails on it")
+        refused(tmp_path, ["convert", "scan", "damaged.nii.gz", "--series", "3:1"], 65, "dcm2niix fails on it")
+        (tmp_path / "scan" / name).write_bytes(whole)
 
 
 @wants_dcm2niix
