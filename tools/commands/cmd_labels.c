@@ -1,13 +1,13 @@
 /* lobule labels: a chain of steps on a label volume. */
 #include "kernels/labels/label_slabs.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/labels_names.h"
 #include "tools/commands/labels_steps.h"
 #include "tools/inout/slabs.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
-#include "volumes/lists.h"
 
-#include <stdlib.h>
+#include <stdlib.h> /* free */
 #include <string.h>
 
 typedef struct {
@@ -22,77 +22,6 @@ typedef struct {
     lob_typed_labels typed;
     lob_labels_output result;
 } work;
-
-/* ---- names ---- */
-
-/* A label, and the label of the input whose name it carries. */
-typedef struct {
-    int32_t label, origin;
-    bool stayed; /* it had this number before the step */
-} heir;
-
-/* Of those that became one label, the one that had its number comes first, then the smallest. */
-static int by_claim(const void *a, const void *b)
-{
-    const heir *x = a, *y = b;
-    if (x->label != y->label) return x->label < y->label ? -1 : 1;
-    if (x->stayed != y->stayed) return x->stayed ? -1 : 1;
-    return (x->origin > y->origin) - (x->origin < y->origin);
-}
-
-static const heir *find_heir(const heir *heirs, int64_t n, int32_t label)
-{
-    const int64_t at = lob_count_below(&heirs->label, n, sizeof *heirs, label);
-    return at < n && heirs[at].label == label ? &heirs[at] : NULL;
-}
-
-/* Let names follow a step. Returns the heirs after it, malloc'ed, or NULL without memory. */
-static heir *follow(const heir *heirs, int64_t *n, const lob_labels_done *done)
-{
-    heir *next = malloc(((size_t)done->pair_count + 1) * sizeof *next);
-    int64_t count = 0, distinct = 0;
-    for (int64_t k = 0; next && k < done->pair_count; k++) {
-        const lob_labels_pair pair = done->pairs[k];
-        const heir *from = find_heir(heirs, *n, pair.from);
-        if (from && pair.to > 0)
-            next[count++] = (heir){pair.to, from->origin, pair.from == pair.to};
-    }
-    if (!next) return NULL;
-    qsort(next, (size_t)count, sizeof *next, by_claim);
-    for (int64_t i = 0; i < count; i++)
-        if (distinct == 0 || next[distinct - 1].label != next[i].label) next[distinct++] = next[i];
-    *n = distinct;
-    return next;
-}
-
-/* What became of the names of the input; malloc'ed, NULL without memory. */
-static heir *find_heirs(int64_t *n, const work *w)
-{
-    const lob_label_names *from = &w->labels.names;
-    heir *heirs = malloc(((size_t)from->count + 1) * sizeof *heirs);
-    *n = from->count;
-    for (int64_t i = 0; heirs && i < *n; i++)
-        heirs[i] = (heir){from->rows[i].label, from->rows[i].label, true};
-    for (int i = 0; i < w->typed.count && heirs && *n > 0; i++) {
-        if (!w->result.done[i].pairs) continue;
-        heir *next = follow(heirs, n, &w->result.done[i]);
-        free(heirs);
-        heirs = next;
-    }
-    return heirs;
-}
-
-/* Give the result the names of the labels that its own come from. */
-static lob_status pass_names_on(lob_label_names *to, const work *w, const heir *heirs, int64_t n)
-{
-    const lob_label_names *from = &w->labels.names;
-    for (int64_t i = 0; i < n; i++) {
-        const lob_label_name *row = lob_label_names_find(from, heirs[i].origin);
-        LOB_TRY(lob_label_names_put(to, heirs[i].label, row->name, &row->colour, row->terminology));
-    }
-    /* of labels outside of the mask */
-    return w->mask ? lob_label_names_complete(to, from) : LOB_OK;
-}
 
 /* ---- the command ---- */
 
@@ -143,11 +72,9 @@ static lob_status write_result(lob_session *s, work *w, const lob_slab *slab)
     if (lob_volume_adopt(out, &w->labels, &w->result.labels, w->result.type, 1) != LOB_OK)
         return lob_session_no_memory(s, w->out_path);
     lob_label_names_free(&out->names);
-    int64_t n;
-    heir *const heirs = find_heirs(&n, w);
-    const bool named = heirs && pass_names_on(&out->names, w, heirs, n) == LOB_OK;
-    free(heirs);
-    if (!named) return lob_session_no_memory(s, w->out_path);
+    if (lob_labels_pass_names(&out->names, &w->labels.names, &w->result, w->typed.count,
+                              w->mask != NULL) != LOB_OK)
+        return lob_session_no_memory(s, w->out_path);
     cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
     cJSON_AddNumberToObject(s->results, "labels", w->result.count);
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
