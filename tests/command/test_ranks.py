@@ -45,6 +45,30 @@ def ranked(kind, ranks, *arguments, cwd, **around):
     return done
 
 
+def contents_of(path):
+    """Of a file, or of all in a folder."""
+    if path.is_file():
+        return path.read_bytes()
+    return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def alike(tmp_path, kind, ranks, *words, own=(), may_fail=False):
+    """Run a command by one task, on the CPU, and by several, which take options of their own too: exit code, standard
+    output and files are the same. Returns both reports."""
+    for name in ("alone", "together"):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        (tmp_path / name).mkdir()
+    alone = lobule(*words, "--device", "cpu", "--report", "../alone.json", cwd=tmp_path / "alone")
+    done = ranked(kind, ranks, *words, *own, "--report", "../together.json", cwd=tmp_path / "together")
+    told = (ranks, words, alone.stderr, done.stderr)
+    assert done.returncode == alone.returncode and (alone.returncode == 0 or may_fail), told
+    assert contents_of(tmp_path / "together") == contents_of(tmp_path / "alone"), told
+    if alone.returncode:
+        return None
+    assert done.stdout == alone.stdout, told
+    return [json.loads((tmp_path / name).read_text()) for name in ("alone.json", "together.json")]
+
+
 def ours(done):
     """Lines of the program, among those of the launcher."""
     return [line for line in done.stderr.splitlines() if line.startswith("lobule")]
@@ -84,16 +108,9 @@ def test_components_are_those_of_one_task(tmp_path, kind, ranks):
         save(noise(number + 50, shape), tmp_path / "other.nii")
         save((noise(number + 99, shape) > 1).astype(np.uint8), tmp_path / "mask.nii")
         out = ("labels.nii.gz", "labels.ome.zarr", "labels.nii")[number % 3]  # a store has its own name inside
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
         inputs = [f"../{option}" if ".nii" in option else option for option in (image, *options)]
         memory = ["--max-memory", "30KiB"] if number % 2 and "--table" not in options else []
-        good("components", *inputs, "-o", out, cwd=tmp_path / "alone")
-        done = ranked(kind, ranks, "components", *inputs, "-o", out, *memory, cwd=tmp_path / "together")
-        assert done.returncode == 0, (number, done.stderr)
-        for name in os.listdir(tmp_path / "alone"):
-            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (number, name)
+        alike(tmp_path, kind, ranks, "components", *inputs, "-o", out, own=memory)
 
 
 # Lines with IMAGE and OUT.
@@ -141,14 +158,7 @@ def test_other_commands_give_what_one_task_gives(tmp_path, kind):
         out = ("out.ome.zarr", "out.nii.gz", "out.nii")[number % 3]
         words = [f"../{word}" if ".nii" in word else word for word in line.replace("IMAGE", "image.nii.gz").split()]
         words = [out if word == "OUT" else word for word in words]
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
-        alone = good(*words, cwd=tmp_path / "alone")
-        done = ranked(kind, 2 + number % 3, *words, cwd=tmp_path / "together")
-        assert (done.returncode, done.stdout) == (0, alone.stdout), (line, done.stderr)
-        for name in os.listdir(tmp_path / "alone"):
-            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), line
+        alike(tmp_path, kind, 2 + number % 3, *words)
 
 
 # Lines of growth: options, the image's type, and its shape.
@@ -185,18 +195,7 @@ def test_growth_is_that_of_one_task(tmp_path, kind):
         words = [f"../{word}" if ".nii" in word and word not in written else word for word in f"image.nii.gz seeds.nii {line}".split()]
         words += ["-o", ("labels.ome.zarr", "labels.nii.gz", "labels.nii")[number % 3]]
         words += ["--trust-seeds"] * (number % 2)
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
-        good("growcut", *words, cwd=tmp_path / "alone")
-        report = "--report", "../r.json"
-        done = ranked(kind, 2 + number % 7, "growcut", *words, *report, cwd=tmp_path / "together")
-        assert done.returncode == 0, (line, done.stderr)
-        names = sorted(os.listdir(tmp_path / "alone"))
-        assert names == sorted(os.listdir(tmp_path / "together")), line
-        for name in names:
-            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
-        told = json.loads((tmp_path / "r.json").read_text())
+        told = alike(tmp_path, kind, 2 + number % 7, "growcut", *words)[1]
         results = told["results"]
         how = "flood" if "flood" in line else "grow by rounds" if "--rounds" in line else "grow"
         assert (told["device"]["backend"], told["device"]["why"]) == ("cpu", f"several tasks {how} on the CPU"), line
@@ -247,17 +246,7 @@ def test_distances_are_those_of_one_task(tmp_path, kind):
         save(labels, tmp_path / "labels.nii.gz")
         line = DISTANCES[number % len(DISTANCES)].replace("LABELS", "../labels.nii.gz")
         words = line.replace("OUT", ("out.nii", "out.ome.zarr", "out.nii.gz")[number % 3]).split()
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
-        good("distance", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
-        done = ranked(kind, 2 + number % 7, "distance", *words, "--report", "../r.json", cwd=tmp_path / "together")
-        assert done.returncode == 0, (line, done.stderr)
-        names = sorted(os.listdir(tmp_path / "alone"))
-        assert names == sorted(os.listdir(tmp_path / "together")), line
-        for name in names:
-            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
-        alone, together = (json.loads((tmp_path / name).read_text())["results"] for name in ("alone.json", "r.json"))
+        alone, together = (told["results"] for told in alike(tmp_path, kind, 2 + number % 7, "distance", *words))
         assert all(alone[key] == together[key] for key in ("farthest", "voxels_without")), line
     save(np.zeros((5, 5, 5), np.uint8), tmp_path / "none.nii")
     assert_refused(ranked(kind, 3, "distance", "none.nii", "-o", "d.nii", cwd=tmp_path), 65, "no voxel is labelled")
@@ -285,17 +274,7 @@ def test_cells_are_those_of_one_task(tmp_path, kind):
             image[1, 2, -1] = np.nan
         save(image, tmp_path / "image.nii.gz", np.diag((0.002, 0.002, 0.003, 1)))
         words = ["../image.nii.gz", "-o", ("cells.ome.zarr", "cells.nii.gz", "cells.nii")[number % 3], *line.split()]
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
-        good("cells", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
-        done = ranked(kind, 2 + number % 4, "cells", *words, "--report", "../r.json", cwd=tmp_path / "together")
-        assert done.returncode == 0, (line, done.stderr)
-        names = sorted(os.listdir(tmp_path / "alone"))
-        assert names == sorted(os.listdir(tmp_path / "together")), line
-        for name in names:
-            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
-        alone, together = (json.loads((tmp_path / name).read_text()) for name in ("alone.json", "r.json"))
+        alone, together = alike(tmp_path, kind, 2 + number % 4, "cells", *words)
         assert all(alone["results"][key] == together["results"][key] for key in ("chosen", "labels", "seeds")), line
         assert alone["results"]["labels"] > 0 and together["device"]["why"] == "several tasks label cells on the CPU"
         printed = ranked(kind, 3, "cells", *words, "--print-recipe", cwd=tmp_path / "together")
@@ -334,17 +313,8 @@ def test_supervoxels_are_those_of_one_task(tmp_path, kind):
         save(image, tmp_path / "image.nii.gz")
         save((noise(number + 99, shape) > 0).astype(np.uint8), tmp_path / "mask.nii")
         words = line.replace("mask.nii", "../mask.nii").split() + ["-o", ("out.ome.zarr", "out.nii.gz", "out.nii")[number % 3]]
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
-        alone = good("supervoxels", "../image.nii.gz", *words, "--report", "../alone.json", cwd=tmp_path / "alone")
-        done = ranked(kind, 2 + number % 7, "supervoxels", "../image.nii.gz", *words, "--report", "../r.json", cwd=tmp_path / "together")
-        assert (done.returncode, done.stdout) == (0, alone.stdout), (line, done.stderr)
-        names = sorted(os.listdir(tmp_path / "alone"))
-        assert names == sorted(os.listdir(tmp_path / "together")), line
-        for name in names:
-            assert contents_of(tmp_path / "together" / name) == contents_of(tmp_path / "alone" / name), (line, name)
-        alone, together = (json.loads((tmp_path / name).read_text())["results"] for name in ("alone.json", "r.json"))
+        both = alike(tmp_path, kind, 2 + number % 7, "supervoxels", "../image.nii.gz", *words)
+        alone, together = (told["results"] for told in both)
         told = ("supervoxels", "pieces", "iterations", "data_voxels", "not_finite_voxels", "cells_z", "size_mm")
         assert all(alone[key] == together[key] for key in told), line
 
@@ -409,13 +379,7 @@ def test_random_lines_give_what_one_task_gives(tmp_path):
         inputs = ("image.nii", "colours.nii", "mask.nii", "labels.nii")
         words = [f"../{word}" if word in inputs else word for word in random_words(random)]
         ranks = random.choice([1, 2, 3, 5, 8, 17])
-        for name in ("alone", "together"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            (tmp_path / name).mkdir()
-        alone = lobule(*words, "--device", "cpu", "--threads", "2", cwd=tmp_path / "alone")
-        done = ranked(KINDS[-1], ranks, *words, "--threads", "1", cwd=tmp_path / "together")
-        assert done.returncode == alone.returncode, (number, ranks, words, alone.stderr, done.stderr)
-        assert contents_of(tmp_path / "together") == contents_of(tmp_path / "alone"), (number, ranks, words)
+        alike(tmp_path, KINDS[-1], ranks, *words, own=("--threads", "1"), may_fail=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -534,13 +498,6 @@ def test_a_plan_of_supervoxels_counts_pieces_by_a_sample(tmp_path):
         assert done.returncode == 0, done.stderr
         sent = json.loads((tmp_path / "r.json").read_text())["results"]["bytes_over_seams"]
         assert 1 / 1.5 < sent / float(plan["bytes_over_seams"]) < 1.5, (more, sent, plan)
-
-
-def contents_of(path):
-    """Of a file, or of all in a folder."""
-    if path.is_file():
-        return path.read_bytes()
-    return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize("kind", TEAMS)
