@@ -290,31 +290,31 @@ lob_status lob_region_list_gather(lob_session *s, lob_region_list *list, const c
     return LOB_OK;
 }
 
-lob_status lob_region_stack_make(lob_session *s, lob_region_stack *to, const lob_volume *labels,
+lob_status lob_region_stack_make(lob_session *s, lob_region_stack *out, const lob_volume *labels,
                                  bool counted, const char *path)
 {
     const lob_label_grid grid = {labels->data, labels->type, 0, labels->dims};
     const bool under = counted && lob_team_rank(s->team) > 0;
     const size_t each = lob_type_of(labels->type)->bytes;
     const size_t plane = under * (size_t)(labels->dims.nx * labels->dims.ny) * each;
-    lob_volume *const out = &to->labels;
+    lob_volume *const stacked = &out->labels;
     char *beside = NULL;
     lob_status st = counted ? lob_planes_beside(&beside, &grid, s->team, &s->error) : LOB_OK;
-    to->set = (lob_label_set){0};
-    to->bytes = 0;
-    *out = *labels;
-    out->header = (lob_header){.bytes = NULL};
-    out->names = (lob_label_names){0};
-    out->dims.nz += under;
-    out->data = NULL;
-    if (st == LOB_OK && !(out->data = lob_session_array(s, lob_voxels(out), each, path)))
+    out->set = (lob_label_set){0};
+    out->bytes = 0;
+    *stacked = *labels;
+    stacked->header = (lob_header){.bytes = NULL};
+    stacked->names = (lob_label_names){0};
+    stacked->dims.nz += under;
+    stacked->data = NULL;
+    if (st == LOB_OK && !(stacked->data = lob_session_array(s, lob_voxels(stacked), each, path)))
         st = LOB_ENOMEM;
-    if (out->data) to->bytes = lob_volume_bytes(out);
-    if (st == LOB_OK && under) memcpy(out->data, beside, plane);
+    if (stacked->data) out->bytes = lob_volume_bytes(stacked);
+    if (st == LOB_OK && under) memcpy(stacked->data, beside, plane);
     if (st == LOB_OK)
-        memcpy((char *)out->data + plane, labels->data, (size_t)lob_volume_bytes(labels));
+        memcpy((char *)stacked->data + plane, labels->data, (size_t)lob_volume_bytes(labels));
     free(beside);
-    return st == LOB_OK ? lob_labels_dense(out, &to->set, path, &s->error) : st;
+    return st == LOB_OK ? lob_labels_dense(stacked, &out->set, path, &s->error) : st;
 }
 
 void lob_region_stack_free(lob_session *s, lob_region_stack *stack)
