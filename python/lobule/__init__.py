@@ -8,7 +8,8 @@ nibabel gives them. Results have the same bytes as the command `lobule`, on ever
 What every function takes, besides its own arguments:
 
 device        "auto" (the GPU with the most free memory, or the CPU), "cpu", "cuda", "cuda:N"
-threads       CPU threads; results do not depend on it. A forked process whose parent has computed has one
+threads       CPU threads, 1 to 1024; results do not depend on it. A forked process whose parent has
+              computed has one
 max_memory    bytes of working memory that the call may take, or as "4GiB"; 0: no limit
 progress      True: a bar, where tqdm is installed; or a function of the share done, 0 to 1
 report        a dict that gets numbers about the call

@@ -13,6 +13,7 @@ import inspect
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
 
@@ -53,21 +54,9 @@ class Options(CommandOptions, total=False):
     channel_axis: int | None
 
 
-ALL_TAKE = """
-What every function takes, besides its own arguments:
-
-device        "auto" (the GPU with the most free memory, or the CPU), "cpu", "cuda", "cuda:N"
-threads       CPU threads, 1 to 1024; results do not depend on it. A forked process whose parent has
-              computed has one
-max_memory    bytes of working memory that the call may take, or as "4GiB"; 0: no limit
-progress      True: a bar, where tqdm is installed; or a function of the share done, 0 to 1
-report        a dict that gets numbers about the call
-"""
-IMAGES_TAKE = """\
-spacing       of arrays: voxel sizes in mm, one or one for each axis of the array; None: 1
-axes          of arrays: "zyx" or "xyz"
-channel_axis  of arrays: which axis holds channels; None: no axis does
-"""
+# The package's own help has the table of these, those of images last; python -OO leaves it out.
+_ALL_TAKE = (sys.modules[__name__.partition(".")[0]].__doc__ or "").partition("What every function takes")
+_TABLE = "".join(_ALL_TAKE[1:]).split("\n\nCtrl-C")[0]
 
 
 Check = Callable[[Any], bool]
@@ -208,7 +197,7 @@ def public(function: F) -> F:
 
     about = inspect.getdoc(function) or ""
     if "device" in known:
-        about += "\n" + ALL_TAKE + (IMAGES_TAKE if "axes" in known else "")
+        about += "\n\n" + (_TABLE if "axes" in known else _TABLE.partition("\nspacing")[0]) + "\n"
     checked.__doc__ = about
     return checked  # type: ignore[return-value]
 
