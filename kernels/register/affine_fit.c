@@ -7,11 +7,13 @@
 enum { ROUNDS = 20, MOST = 4, UNKNOWNS = 3 * MOST };
 
 /* What scans of people differ in: size along an axis, turns, shears, as entries of a matrix. Points
- * are no independent witnesses: so many count as one. */
-#define SIZE       0.15
-#define TURN       0.15
-#define SHEAR      0.04
-#define CORRELATED 30.0
+ * are no independent witnesses: so many count as one. With no noise at all, in voxels^2, this would
+ * not count, and along a thin axis nothing else says how it goes. */
+#define SIZE        0.15
+#define TURN        0.15
+#define SHEAR       0.04
+#define CORRELATED  30.0
+#define LEAST_NOISE 1e-6
 
 /* A point: where it is, where its displacement leads, how far the affine is off. */
 typedef struct {
@@ -146,9 +148,9 @@ static void apply(lob_register_call *c, double w[MOST][3], const int *axis, int 
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *p,
                                    const int32_t *contrast)
 {
-    int axis[3], n = 0; /* of so many points that an affine can be told from noise along them */
+    int axis[3], n = 0; /* also those of few points: they turn with the others */
     for (int a = 0; a < 3; a++)
-        if (p->n[a] >= 4) axis[n++] = a;
+        if (lob_side(c->fixed.dims, a) > 1) axis[n++] = a;
     const lob_dims d = c->fixed.dims;
     const float middle[3] = {(float)(d.nx - 1) / 2.0f, (float)(d.ny - 1) / 2.0f,
                              (float)(d.nz - 1) / 2.0f};
@@ -177,7 +179,7 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
         kept = count * 6 / 10;
         double sum = 0.0;
         for (int64_t k = 0; k < kept; k++) sum += at[k].off;
-        noise = sum / (double)kept;
+        noise = fmax(sum / (double)kept, LEAST_NOISE);
     }
     if (found) apply(c, w, axis, n, middle);
     lob_budget_free(&c->budget, at, p->count, bytes);

@@ -66,12 +66,12 @@ def errors(field, transform, fixed, moving):
     return np.array(out)
 
 
-def make_fixed(phantom, folder, transform, spacing):
-    """The phantom through a transform, with voxels of another size and other axes."""
+def make_fixed(phantom, folder, transform, spacing, planes=slice(None)):
+    """The phantom, or planes of it, through a transform, with voxels of another size and other axes."""
     moving = sitk.ReadImage(str(phantom / "scan.nii"))
     size = [int(n * s / t) for n, s, t in zip(moving.GetSize(), moving.GetSpacing(), spacing)]
     fixed = sitk.Resample(moving, size, transform, sitk.sitkLinear, moving.GetOrigin(), spacing, moving.GetDirection())
-    fixed = sitk.DICOMOrient(fixed, "PSR")
+    fixed = sitk.DICOMOrient(fixed[:, :, planes], "PSR")
     sitk.WriteImage(fixed, str(folder / "fixed.nii"))
     return fixed, moving
 
@@ -91,6 +91,16 @@ def test_affine_of_known_transforms(phantom, tmp_path, name, spacing):
     middle = np.array(scan.TransformContinuousIndexToPhysicalPoint([(n - 1) / 2 for n in scan.GetSize()]))
     there = lps @ (matrix[:, :3] @ (lps @ middle) + matrix[:, 3])
     assert np.allclose(there, transform.TransformPoint(middle.tolist()), atol=0.5)
+
+
+@pytest.mark.parametrize("planes", [8, 10])
+def test_affine_of_a_thin_slab(phantom, tmp_path, planes):
+    """Few points lie along its thin axis, which turns with the others all the same."""
+    scan = sitk.ReadImage(str(phantom / "scan.nii"))
+    transform = rotation(scan, (1, 0.5, 0.3), 12)
+    fixed, moving = make_fixed(phantom, tmp_path, transform, (5, 5, 6), slice(20 - planes // 2, 20 + planes // 2))
+    good("register", "fixed.nii", phantom / "scan.nii", "-o", "field.nii", "--affine-only", cwd=tmp_path)
+    assert np.median(errors(tmp_path / "field.nii", transform, fixed, moving)) < 0.5
 
 
 @pytest.mark.parametrize("name", ["translation", "rotation"])
