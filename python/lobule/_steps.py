@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
 
-from . import _abi
 from ._errors import InputError
 from ._images import filter as filtered
 from ._program import Step, read_picture
-from ._public import Options, Size, public
+from ._public import Options, Plane, Size, public
 from ._volumes import choice, source
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 File = Union[str, "os.PathLike[str]"]
-Plane = _abi.lob_anatomical_plane_word
 
 
 def _many(given: Any) -> list[Any]:
