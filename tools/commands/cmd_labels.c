@@ -271,11 +271,7 @@ const lob_command lob_command_labels = {
                 "lobule labels seg.nii.gz -o liver.nii.gz --merge 3,7-9=1 --keep 1 --close 3mm\n"
                 "lobule labels cells.nii.gz -o cells2.nii.gz --split --min-size 50vox --sequential",
     .result = "labels",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = labels,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, labels, release),
     .voxel_ns = 100,
     .shares = true,
     .only_prints = "plan",

@@ -237,11 +237,7 @@ const lob_command lob_command_maxima = {
                 "lobule maxima mm.nii.gz -o seeds.nii.gz --height 1 --above 2\n"
                 "lobule maxima scan.nii.gz --table peaks.tsv --distance 10mm",
     .result = "maxima",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = maxima,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, maxima, release),
     .voxel_ns = 100,
     .shares = true,
     .only_prints = "plan",

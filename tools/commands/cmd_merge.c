@@ -206,11 +206,7 @@ const lob_command lob_command_merge = {
     .examples = "lobule merge basins.nii.gz membranes.nii.gz -o cells.nii.gz --height 12\n"
                 "lobule merge basins.nii.gz valleys.nii.gz -o nuclei.nii.gz --share 0.2 --level 0",
     .result = "labels",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = merge,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, merge, release),
     .voxel_ns = 30,
     .shares = true,
     .only_prints = "plan",

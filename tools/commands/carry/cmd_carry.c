@@ -193,10 +193,7 @@ const lob_command lob_command_carry = {
         "{labels} --table {table}",
     .result = "labels",
     .registers = true,
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = carries,
+    LOB_COMMAND_PARTS(work, options, check, carries, release),
     .voxel_ns = 30000,
     .release = release,
 };

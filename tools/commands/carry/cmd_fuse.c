@@ -158,9 +158,5 @@ const lob_command lob_command_fuse = {
                 "lobule fuse scan.nii.gz --atlas a.nii.gz,a_labels.nii.gz --atlas "
                 "b.nii.gz,b_labels.nii.gz --method majority -o labels.nii.gz --votes votes.nii.gz",
     .result = "labels",
-    .settings_bytes = sizeof(work),
-    .options = options,
-    .check = check,
-    .work = fuses,
-    .release = release,
+    LOB_COMMAND_PARTS(work, options, check, fuses, release),
 };

@@ -203,9 +203,5 @@ const lob_command lob_command_cells = {
     .voxel_ns = 1300,
     .shares = true,
     .only_prints = "print-recipe",
-    .settings_bytes = sizeof(lob_cells_work),
-    .options = options,
-    .check = check,
-    .work = cells,
-    .release = release,
+    LOB_COMMAND_PARTS(lob_cells_work, options, check, cells, release),
 };
