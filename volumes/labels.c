@@ -359,7 +359,7 @@ static int32_t to_dense(void *user, int32_t label)
     return number;
 }
 
-lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,
+lob_status lob_labels_count(lob_label_set *set, const lob_volume *volume, const char *name,
                             lob_error *error)
 {
     *set = (lob_label_set){.count = 0};
@@ -367,28 +367,30 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
         return lob_fail_file(error, LOB_EDATA, name,
                              "no label volume: it has %d channels, labels have one",
                              volume->channels);
-    lob_status status = LOB_ENOMEM;
     entry_list list = {.used = 0};
     const int used = has_bytes(volume) ? UINT8_MAX + 1 : SLOTS;
-    entry *slots = calloc((size_t)used, sizeof *slots);
-    if (!slots) goto out;
-    status = count_values(slots, &list, volume, name, error);
-    if (status == LOB_OK) status = collect(set, slots, used, &list);
-    if (status != LOB_OK) goto out;
-
-    free(list.entries);
-    list.entries = NULL;
-    memset(slots, 0, (size_t)used * sizeof *slots);
-    dense_map map = {.slots = slots, .set = set};
-    const lob_type type = lob_label_type(set->count);
-    if (!stays(volume, set, type)) status = rewrite(volume, type, to_dense, &map);
-out:
-    if (status != LOB_OK) lob_label_set_free(set);
-    if (status == LOB_ENOMEM)
-        lob_fail_file(error, status, name, "not enough memory to renumber its labels");
+    entry *const slots = calloc((size_t)used, sizeof *slots);
+    lob_status st = slots ? count_values(slots, &list, volume, name, error) : LOB_ENOMEM;
+    if (st == LOB_OK) st = collect(set, slots, used, &list);
+    if (st == LOB_ENOMEM) lob_fail_file(error, st, name, "not enough memory to find its labels");
+    if (st != LOB_OK) lob_label_set_free(set);
     free(slots);
     free(list.entries);
-    return status;
+    return st;
+}
+
+lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,
+                            lob_error *error)
+{
+    LOB_TRY(lob_labels_count(set, volume, name, error));
+    const lob_type type = lob_label_type(set->count);
+    if (stays(volume, set, type)) return LOB_OK;
+    dense_map map = {calloc(SLOTS, sizeof *map.slots), set};
+    const lob_status st = map.slots ? rewrite(volume, type, to_dense, &map) : LOB_ENOMEM;
+    free(map.slots);
+    if (st == LOB_OK) return st;
+    lob_label_set_free(set);
+    return lob_fail_file(error, st, name, "not enough memory to renumber its labels");
 }
 
 static int32_t from_dense(void *user, int32_t label)

@@ -73,6 +73,11 @@ static inline int64_t lob_next_label(const void *labels, lob_type type, int64_t 
 lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,
                             lob_error *error);
 
+/* What lob_labels_dense does before it renumbers: find the labels of a volume, which stays as it
+ * is, and how many voxels each has. */
+lob_status lob_labels_count(lob_label_set *set, const lob_volume *volume, const char *name,
+                            lob_error *error);
+
 /*
  * Look at a box of a volume as lob_labels_dense does, without changing it.
  *

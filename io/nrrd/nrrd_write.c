@@ -5,6 +5,7 @@
 #include "io/gzip.h"
 #include "io/platform.h"
 #include "volumes/bytes.h"
+#include "volumes/labels.h"
 #include "volumes/lists.h"
 
 #include <stdarg.h>
@@ -114,66 +115,23 @@ static void add_segment(key_list *keys, const lob_volume *v, int number, int32_t
 
 enum { MAX_SEGMENTS = 1 << 16, FEW_SEGMENTS = 50 };
 
-/* Labels that occur, in ascending order; room for one more than may be. */
-typedef struct {
-    int32_t *labels;
-    int32_t count;
-} label_list;
-
-/* Put a label in its place, unless it is there. */
-static void take_label(label_list *list, int32_t label)
-{
-    const int64_t low = lob_count_below(list->labels, list->count, sizeof label, label);
-    if (low < list->count && list->labels[low] == label) return;
-    memmove(list->labels + low + 1, list->labels + low,
-            (size_t)(list->count - low) * sizeof *list->labels);
-    list->labels[low] = label;
-    list->count++;
-}
-
-/* Find the labels that occur; more than MAX_SEGMENTS, and numbers that are none, are refused. */
-static lob_status find_labels(label_list *list, const lob_volume *v, const char *path,
-                              lob_error *error)
-{
-    enum { BLOCK = 4096 };
-    const int64_t voxels = lob_voxels(v);
-    int32_t last = 0;
-    for (int64_t first = 0; first < voxels; first += BLOCK) {
-        double values[BLOCK];
-        const int64_t n = voxels - first < BLOCK ? voxels - first : BLOCK;
-        lob_values(values, v->data, v->type, first, n);
-        for (int64_t k = 0; k < n; k++) {
-            if (!(values[k] >= 0.0 && values[k] <= INT32_MAX))
-                return lob_fail_file(error, LOB_EDATA, path,
-                                     "%.0f is no label from 0 to 2^31 - 1; write an image as .nrrd",
-                                     values[k]);
-            const int32_t label = (int32_t)values[k];
-            if (label == 0 || label == last) continue;
-            last = label;
-            take_label(list, label);
-            if (list->count > MAX_SEGMENTS)
-                return lob_fail_file(error, LOB_EDATA, path,
-                                     "more than %d labels are too many for a segmentation; write "
-                                     "them as .nrrd or .nii.gz",
-                                     MAX_SEGMENTS);
-        }
-    }
-    return LOB_OK;
-}
-
 static lob_status segment_keys(key_list *keys, const lob_volume *v, const char *path,
                                lob_error *error)
 {
-    label_list list = {.labels = malloc((MAX_SEGMENTS + 1) * sizeof *list.labels)};
-    if (!list.labels) return lob_fail_file(error, LOB_ENOMEM, path, "no memory for its segments");
-    const lob_status st = find_labels(&list, v, path, error);
-    for (int32_t i = 0; st == LOB_OK && i < list.count; i++)
-        add_segment(keys, v, i, list.labels[i]);
-    free(list.labels);
-    if (st != LOB_OK) return st;
+    lob_label_set set;
+    LOB_TRY(lob_labels_count(&set, v, path, error));
+    const int32_t count = set.count;
+    for (int32_t i = 0; i < count && count <= MAX_SEGMENTS; i++)
+        add_segment(keys, v, i, set.values[i]);
+    lob_label_set_free(&set);
+    if (count > MAX_SEGMENTS)
+        return lob_fail_file(error, LOB_EDATA, path,
+                             "more than %d labels are too many for a segmentation; write them as "
+                             ".nrrd or .nii.gz",
+                             MAX_SEGMENTS);
     /* With surfaces listed, 3D Slicer makes them when it loads the file: slow for many. */
     add_key(keys, "Segmentation_ContainedRepresentationNames:=Binary labelmap|%s",
-            list.count <= FEW_SEGMENTS ? "Closed surface|" : "");
+            count <= FEW_SEGMENTS ? "Closed surface|" : "");
     add_key(keys, "Segmentation_MasterRepresentation:=Binary labelmap");
     add_key(keys, "Segmentation_ReferenceImageExtentOffset:=0 0 0");
     return LOB_OK;
