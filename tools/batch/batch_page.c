@@ -247,14 +247,11 @@ static void judge(place *row, const page *p)
 {
     const int64_t i = row->row;
     const lob_batch_row *const from = &p->b->table.rows[i];
-    const lob_number numbers[] = {
-        {"code",    from->exit_code >= 0 ? from->exit_code : NAN               },
-        {"seconds", from->state != LOB_SCAN_STARTED ? from->total_s : NAN      },
-        {"voxels",  row->rank && from->voxels >= 0 ? (double)from->voxels : NAN},
-        {"labels",  row->rank && from->labels >= 0 ? (double)from->labels : NAN},
-        {"doubt",   p->cohort.doubt[i]                                         },
-    };
-    lob_json_numbers(row->json, numbers, LOB_COUNT(numbers));
+    LOB_JSON_NUMBERS(row->json, {"code", from->exit_code >= 0 ? from->exit_code : NAN},
+                     {"seconds", from->state != LOB_SCAN_STARTED ? from->total_s : NAN},
+                     {"voxels", row->rank && from->voxels >= 0 ? (double)from->voxels : NAN},
+                     {"labels", row->rank && from->labels >= 0 ? (double)from->labels : NAN},
+                     {"doubt", p->cohort.doubt[i]});
     add_by_volume(row->json, "volumes", p, i, false);
     if (row->doubt >= 0) add_by_volume(row->json, "doubts", p, i, true);
     const bool is_far = add_flags(row, p);
@@ -305,8 +302,7 @@ static cJSON *page_json(page *p)
         title_of(title, p, s);
         cJSON_AddStringToObject(volume, "title", title);
         cJSON_AddStringToObject(volume, "unit", s->unit);
-        cJSON_AddNumberToObject(volume, "scans", (double)s->spread.count);
-        cJSON_AddNumberToObject(volume, "median", median);
+        LOB_JSON_NUMBERS(volume, {"scans", s->spread.count}, {"median", median});
         cJSON_AddItemToObject(volume, "reach", cJSON_CreateDoubleArray(band, 2));
         cJSON_AddItemToArray(volumes, volume);
     }

@@ -80,9 +80,9 @@ static void report(lob_session *s, const work *w)
     for (int32_t i = 0; i < w->seeds.set.count; i++)
         if (i + 1 != w->seeds.background)
             cJSON_AddItemToArray(labels, cJSON_CreateNumber(w->seeds.set.values[i]));
-    cJSON_AddNumberToObject(s->results, "outline_axis", w->stats.axis);
-    cJSON_AddNumberToObject(s->results, "outline_slices", (double)w->stats.slices);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"outline_axis", w->stats.axis},
+                     {"outline_slices", w->stats.slices},
+                     {"working_bytes", w->stats.working_bytes});
 }
 
 static lob_status appearance(lob_session *s, void *user)

@@ -133,8 +133,7 @@ static lob_status finish(lob_session *s, work *w)
     double farthest = limit_distances(w, w->max.value, &without);
     LOB_TRY(add_ranks(s, &farthest, &without));
     cJSON_AddStringToObject(s->results, "unit", w->voxels ? "voxels" : "mm");
-    cJSON_AddNumberToObject(s->results, "farthest", farthest);
-    cJSON_AddNumberToObject(s->results, "voxels_without", (double)without);
+    LOB_JSON_NUMBERS(s->results, {"farthest", farthest}, {"voxels_without", without});
     if (without > 0)
         lob_session_note(s, "%s: voxels with nothing to measure to, which become infinite: %lld",
                          w->distance_path, (long long)without);

@@ -48,8 +48,7 @@ static lob_status describe_ranks(lob_session *s, cJSON *about)
     const char *const launcher = lob_ranks_launcher();
     cJSON *const ranks = cJSON_AddObjectToObject(about, "ranks");
     cJSON_AddStringToObject(ranks, "launcher", launcher ? launcher : "none");
-    cJSON_AddNumberToObject(ranks, "tasks", lob_team_size(s->ranks));
-    cJSON_AddNumberToObject(ranks, "tasks_here", lob_ranks_here());
+    LOB_JSON_NUMBERS(ranks, {"tasks", lob_team_size(s->ranks)}, {"tasks_here", lob_ranks_here()});
     cJSON *const plugins = cJSON_AddObjectToObject(ranks, "plugins");
     for (int k = 0; lob_ranks_plugin(k, path, sizeof path, why, sizeof why); k++)
         if (path[0]) cJSON_AddStringToObject(plugins, path, why[0] ? why : "ok");
@@ -95,8 +94,7 @@ static lob_status try_backend(doctor *d, cJSON *entry, const lob_backend *backen
         st = lob_session_cancelled(d->s);
     }
     d->tried += cases;
-    cJSON_AddNumberToObject(entry, "passed", passed);
-    cJSON_AddNumberToObject(entry, "cases", cases);
+    LOB_JSON_NUMBERS(entry, {"passed", passed}, {"cases", cases});
     LOB_VOLUMES_FREE(&patient.image, &patient.truth, &patient.seeds);
     return st;
 }
@@ -120,11 +118,10 @@ static lob_status try_gpu(doctor *d, const lob_backend *backend, lob_device *dev
     snprintf(name, sizeof name, "%s:%d", backend->name, lob_device_number(device));
     cJSON *const entry = cJSON_AddObjectToObject(d->backends, name);
     cJSON_AddStringToObject(entry, "device", lob_device_name(device));
-    cJSON_AddNumberToObject(entry, "compute_capability", lob_device_capability(device) / 10.0);
-    cJSON_AddNumberToObject(entry, "memory_mib",
-                            (double)(int64_t)((double)lob_device_total_bytes(device) / mib));
-    cJSON_AddNumberToObject(entry, "memory_free_mib",
-                            (double)(int64_t)((double)lob_device_free_bytes(device) / mib));
+    LOB_JSON_NUMBERS(
+        entry, {"compute_capability", lob_device_capability(device) / 10.0},
+        {"memory_mib", (double)(int64_t)((double)lob_device_total_bytes(device) / mib)},
+        {"memory_free_mib", (double)(int64_t)((double)lob_device_free_bytes(device) / mib)});
     return try_backend(d, entry, backend, &context);
 }
 
@@ -161,10 +158,9 @@ static lob_status examine(doctor *d)
     const char *const asked = d->s->device.backend;
     const bool cpu = strcmp(asked, "cpu") == 0, any = strcmp(asked, "auto") == 0;
     cJSON_AddStringToObject(d->about, "version", LOB_VERSION);
-    cJSON_AddNumberToObject(d->about, "processors", lob_process_cores());
-    cJSON_AddNumberToObject(d->about, "threads", d->s->context.threads);
-    cJSON_AddNumberToObject(d->about, "memory_mib", (double)(lob_memory_in_all() >> 20));
-    cJSON_AddNumberToObject(d->about, "memory_free_mib", (double)(lob_memory_free() >> 20));
+    LOB_JSON_NUMBERS(d->about, {"processors", lob_process_cores()},
+                     {"threads", d->s->context.threads}, {"memory_mib", lob_memory_in_all() >> 20},
+                     {"memory_free_mib", lob_memory_free() >> 20});
     cJSON *const libraries = cJSON_AddObjectToObject(d->about, "libraries");
     lob_library all[LOB_LIBRARIES];
     lob_libraries(all);
@@ -193,8 +189,7 @@ static lob_status visit(lob_session *s, void *user)
     lob_status st = examine(&d);
     if (st == LOB_OK && lob_team_rank(s->ranks) == 0)
         st = lob_json_put(d.about, set->json, &s->error);
-    cJSON_AddNumberToObject(s->results, "cases", d.tried);
-    cJSON_AddNumberToObject(s->results, "failed", d.failed);
+    LOB_JSON_NUMBERS(s->results, {"cases", d.tried}, {"failed", d.failed});
     cJSON_Delete(d.about);
     LOB_TRY(st);
     if (d.failed == 0) return LOB_OK;

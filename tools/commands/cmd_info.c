@@ -27,11 +27,9 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     cJSON_AddStringToObject(about, "format", info->format ? info->format : "");
     cJSON_AddNumberToObject(about, "file_bytes", (double)info->file_bytes);
     add_three(about, "dims", dims);
-    cJSON_AddNumberToObject(about, "channels", v->channels);
-    cJSON_AddNumberToObject(about, "frames", (double)v->frames);
+    LOB_JSON_NUMBERS(about, {"channels", v->channels}, {"frames", v->frames});
     cJSON_AddStringToObject(about, "type", lob_type_of(v->type)->name);
-    cJSON_AddNumberToObject(about, "slope", v->slope);
-    cJSON_AddNumberToObject(about, "inter", v->inter);
+    LOB_JSON_NUMBERS(about, {"slope", v->slope}, {"inter", v->inter});
     add_three(about, "spacing_mm", v->geometry.spacing_mm);
     const bool fine = lob_shows_micrometres(&v->geometry);
     double um[3];
@@ -99,9 +97,7 @@ static cJSON *describe_series(const lob_dicom_list *series, const char *path)
         if (s->number >= 0) cJSON_AddNumberToObject(one, "number", (double)s->number);
         cJSON_AddStringToObject(one, "description", s->description);
         cJSON_AddStringToObject(one, "modality", s->modality);
-        cJSON_AddNumberToObject(one, "images", (double)s->images);
-        cJSON_AddNumberToObject(one, "columns", s->columns);
-        cJSON_AddNumberToObject(one, "rows", s->rows);
+        LOB_JSON_NUMBERS(one, {"images", s->images}, {"columns", s->columns}, {"rows", s->rows});
         cJSON_AddStringToObject(one, "uid", s->uid);
     }
     return about;

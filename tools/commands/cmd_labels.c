@@ -75,8 +75,7 @@ static lob_status write_result(lob_session *s, work *w, const lob_slab *slab)
     if (lob_labels_pass_names(&out->names, &w->labels.names, &w->result, w->typed.count,
                               w->mask != NULL) != LOB_OK)
         return lob_session_no_memory(s, w->out_path);
-    cJSON_AddNumberToObject(s->results, "labels_in", w->values.count);
-    cJSON_AddNumberToObject(s->results, "labels", w->result.count);
+    LOB_JSON_NUMBERS(s->results, {"labels_in", w->values.count}, {"labels", w->result.count});
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
     if (w->result.count == 0) lob_session_note(s, "%s: no label is left", w->out_path);

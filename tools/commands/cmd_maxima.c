@@ -117,9 +117,8 @@ static lob_status write_results(lob_session *s, work *w, const lob_slab *slab)
         .row = fill_row,
         .user = w,
     };
-    cJSON_AddNumberToObject(s->results, "maxima", (double)w->result.count);
-    cJSON_AddNumberToObject(s->results, "found", (double)w->result.found);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"maxima", w->result.count}, {"found", w->result.found},
+                     {"working_bytes", w->result.working_bytes});
     if (w->table && lob_team_rank(s->team) == 0) LOB_TRY(lob_table_write(s, &table, w->table));
     return w->labels_path ? write_labels(s, w, slab) : LOB_OK;
 }

@@ -88,10 +88,8 @@ static lob_status join(lob_session *s, work *w, const lob_slab *slab)
 
 static void report(lob_session *s, const work *w)
 {
-    cJSON_AddNumberToObject(s->results, "labels_in", (double)w->stats.basins);
-    cJSON_AddNumberToObject(s->results, "labels", (double)w->stats.left);
-    cJSON_AddNumberToObject(s->results, "contacts", (double)w->stats.contacts);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"labels_in", w->stats.basins}, {"labels", w->stats.left},
+                     {"contacts", w->stats.contacts}, {"working_bytes", w->stats.working_bytes});
     lob_session_say(s, "basins: %lld; left: %lld", (long long)w->stats.basins,
                     (long long)w->stats.left);
 }

@@ -100,8 +100,7 @@ static void report(lob_session *s, const content *c, const layout *l)
             const double seen[2] = {(double)v->near, (double)v->far};
             cJSON_AddItemToObject(view, "slices", cJSON_CreateDoubleArray(seen, 2));
         }
-        cJSON_AddNumberToObject(view, "x", l->tiles[i].x);
-        cJSON_AddNumberToObject(view, "y", l->tiles[i].y);
+        LOB_JSON_NUMBERS(view, {"x", l->tiles[i].x}, {"y", l->tiles[i].y});
         cJSON_AddStringToObject(view, "left", sides[0]);
         cJSON_AddStringToObject(view, "top", sides[2]);
     }

@@ -138,10 +138,9 @@ static lob_status compute(lob_session *s, work *w)
 static void report(lob_session *s, const work *w)
 {
     const lob_refine_stats *stats = &w->stats;
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)stats->changed);
-    cJSON_AddNumberToObject(s->results, "pieces_removed", (double)stats->pieces);
-    cJSON_AddNumberToObject(s->results, "hole_voxels", (double)stats->filled);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)stats->working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"changed_voxels", stats->changed},
+                     {"pieces_removed", stats->pieces}, {"hole_voxels", stats->filled},
+                     {"working_bytes", stats->working_bytes});
     lob_session_say(s, "changed voxels: %lld; pieces removed: %lld", (long long)stats->changed,
                     (long long)stats->pieces);
 }

@@ -55,12 +55,10 @@ static void report(lob_session *s, const work *w)
 {
     cJSON *const affine = cJSON_AddArrayToObject(s->results, "affine");
     cJSON_AddStringToObject(s->results, "start", w->stats.centres ? "centres" : "headers");
-    cJSON_AddNumberToObject(s->results, "cost_before", w->stats.cost_before);
-    cJSON_AddNumberToObject(s->results, "cost_affine", w->stats.cost_affine);
-    cJSON_AddNumberToObject(s->results, "cost_after", w->stats.cost_after);
-    cJSON_AddNumberToObject(s->results, "folded", w->stats.folded);
-    cJSON_AddNumberToObject(s->results, "most_mm", w->stats.most_mm);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->stats.working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"cost_before", w->stats.cost_before},
+                     {"cost_affine", w->stats.cost_affine}, {"cost_after", w->stats.cost_after},
+                     {"folded", w->stats.folded}, {"most_mm", w->stats.most_mm},
+                     {"working_bytes", w->stats.working_bytes});
     for (int i = 0; affine && i < 3; i++)
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(w->found.affine[i], 4));
 }

@@ -60,8 +60,7 @@ static void report(lob_session *s, const work *w)
     for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->table.regions[i].voxels;
     for (int64_t i = 0; i < w->frames * w->labelled.count; i++)
         data += w->table.intensities[i].data;
-    cJSON_AddNumberToObject(s->results, "labels", w->labelled.count);
-    cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
+    LOB_JSON_NUMBERS(s->results, {"labels", w->labelled.count}, {"labelled_voxels", voxels});
     voxels *= w->frames;
     cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
     if (w->labelled.count == 0)

@@ -242,8 +242,7 @@ cJSON *lob_labels_steps_report(const lob_typed_labels *typed, const lob_labels_o
         cJSON_AddNumberToObject(one, "labels", done->labels);
         if (step->kind == LOB_LABELS_LARGEST || step->kind == LOB_LABELS_MIN_SIZE ||
             step->kind == LOB_LABELS_SPLIT) {
-            cJSON_AddNumberToObject(one, "pieces", (double)done->pieces);
-            cJSON_AddNumberToObject(one, "pieces_kept", (double)done->kept);
+            LOB_JSON_NUMBERS(one, {"pieces", done->pieces}, {"pieces_kept", done->kept});
         }
         if (step->kind == LOB_LABELS_MIN_SIZE)
             cJSON_AddNumberToObject(one, "min_voxels", (double)step->count);

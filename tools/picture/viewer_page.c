@@ -217,11 +217,9 @@ static cJSON *about_json(const page *p, const content *c, const lob_preview *set
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(p->geometry.affine[row], 4));
     cJSON_AddBoolToObject(about, "oriented", !p->geometry.unoriented);
     cJSON_AddBoolToObject(about, "neurological", set->convention == 1);
-    cJSON_AddNumberToObject(about, "channels", p->channels);
-    cJSON_AddNumberToObject(about, "scan_bytes", p->scan_bytes);
-    cJSON_AddNumberToObject(about, "label_bytes", (double)lob_type_of(p->label_type)->bytes);
-    cJSON_AddNumberToObject(about, "offset", p->offset);
-    cJSON_AddNumberToObject(about, "step", p->step);
+    LOB_JSON_NUMBERS(about, {"channels", p->channels}, {"scan_bytes", p->scan_bytes},
+                     {"label_bytes", lob_type_of(p->label_type)->bytes}, {"offset", p->offset},
+                     {"step", p->step});
     cJSON_AddItemToObject(about, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
     lob_json_integers(about, "at", p->at);
     cJSON_AddNumberToObject(about, "alpha", set->alpha);

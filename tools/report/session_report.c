@@ -26,8 +26,7 @@ static void describe(cJSON *file, const lob_volume *v)
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    cJSON_AddNumberToObject(file, "channels", (double)channels);
-    cJSON_AddNumberToObject(file, "frames", (double)v->frames);
+    LOB_JSON_NUMBERS(file, {"channels", channels}, {"frames", v->frames});
     if (v->frame == LOB_FRAME_ALL)
         cJSON_AddStringToObject(file, "frame", "all");
     else
@@ -35,8 +34,7 @@ static void describe(cJSON *file, const lob_volume *v)
     cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
     cJSON_AddStringToObject(file, "orientation", v->geometry.unoriented ? "unknown" : code);
     if (v->slope != 1.0 || v->inter != 0.0) {
-        cJSON_AddNumberToObject(file, "slope", v->slope);
-        cJSON_AddNumberToObject(file, "inter", v->inter);
+        LOB_JSON_NUMBERS(file, {"slope", v->slope}, {"inter", v->inter});
     }
 }
 
@@ -247,9 +245,8 @@ static void add_ranks(cJSON *report, const lob_team *team)
 {
     if (lob_team_size(team) == 1) return;
     cJSON *const ranks = cJSON_AddObjectToObject(report, "ranks");
-    cJSON_AddNumberToObject(ranks, "tasks_at_work", team->size);
-    cJSON_AddNumberToObject(ranks, "bytes_sent", (double)team->sent);
-    cJSON_AddNumberToObject(ranks, "bytes_received", (double)team->received);
+    LOB_JSON_NUMBERS(ranks, {"tasks_at_work", team->size}, {"bytes_sent", team->sent},
+                     {"bytes_received", team->received});
 }
 
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
@@ -280,10 +277,8 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
         cJSON_AddStringToObject(device, "name", lob_device_name(s->context.device));
         cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
         const lob_device_traffic before = s->start_traffic, now = lob_device_traffic_here();
-        cJSON_AddNumberToObject(device, "upload_bytes",
-                                (double)(now.upload_bytes - before.upload_bytes));
-        cJSON_AddNumberToObject(device, "download_bytes",
-                                (double)(now.download_bytes - before.download_bytes));
+        LOB_JSON_NUMBERS(device, {"upload_bytes", now.upload_bytes - before.upload_bytes},
+                         {"download_bytes", now.download_bytes - before.download_bytes});
     }
     cJSON_AddStringToObject(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);
@@ -295,8 +290,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     for (int i = 0; i < s->stages; i++)
         cJSON_AddNumberToObject(seconds, s->stage[i].name, s->stage[i].seconds);
     const lob_seconds whole = lob_session_seconds(s);
-    cJSON_AddNumberToObject(seconds, "other", whole.other);
-    cJSON_AddNumberToObject(seconds, "total", whole.total);
+    LOB_JSON_NUMBERS(seconds, {"other", whole.other}, {"total", whole.total});
     cJSON_AddNumberToObject(report, "peak_memory_bytes", lob_process_peak_bytes());
     add_ranks(report, s->team);
     return report;

@@ -29,11 +29,14 @@ lob_status lob_json_put(const cJSON *object, bool json, lob_error *error);
  * could. */
 void lob_print_safely(const char *text);
 
-/* Numbers of a report by their names. */
+/* Numbers of a report by their names: LOB_JSON_NUMBERS(object, {"voxels", n}, {"mm3", volume}) */
 typedef struct {
     const char *name;
     double value;
 } lob_number;
+#define LOB_JSON_NUMBERS(object, ...)                           \
+    lob_json_numbers(object, (const lob_number[]){__VA_ARGS__}, \
+                     sizeof((const lob_number[]){__VA_ARGS__}) / sizeof(lob_number))
 void lob_json_numbers(cJSON *object, const lob_number *rows, size_t count);
 
 /* Add an empty object to an array. Returns it, NULL without memory. */

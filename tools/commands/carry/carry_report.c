@@ -35,9 +35,8 @@ static void report_labels(lob_session *s, const lob_carry_output *out)
         cJSON_AddNumberToObject(row, "voxels", (double)label->voxels);
         if (!isnan(label->share)) cJSON_AddNumberToObject(row, "share", label->share);
         if (!isnan(label->agreement)) cJSON_AddNumberToObject(row, "doubt", 1 - label->agreement);
-        cJSON_AddNumberToObject(row, "atlases", label->atlases);
-        cJSON_AddNumberToObject(row, "sure_voxels", (double)label->seeds);
-        cJSON_AddNumberToObject(row, "reopened_voxels", (double)label->reopened);
+        LOB_JSON_NUMBERS(row, {"atlases", label->atlases}, {"sure_voxels", label->seeds},
+                         {"reopened_voxels", label->reopened});
     }
 }
 
@@ -81,12 +80,9 @@ void lob_carry_report(lob_session *s, const lob_carry_work *w)
     report_labels(s, out);
     report_atlases(s, w);
     report_field_of_view(s, w);
-    cJSON_AddNumberToObject(s->results, "labels", out->label_count);
-    cJSON_AddNumberToObject(s->results, "atlases_used", (double)used);
-    cJSON_AddNumberToObject(s->results, "reopened_background_voxels",
-                            (double)out->reopened_background);
-    cJSON_AddNumberToObject(s->results, "grid_mm", out->grid_mm);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)out->working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"labels", out->label_count}, {"atlases_used", used},
+                     {"reopened_background_voxels", out->reopened_background},
+                     {"grid_mm", out->grid_mm}, {"working_bytes", out->working_bytes});
     for (int32_t l = 0; l < out->label_count; l++)
         if (out->label[l].voxels == 0)
             lob_session_note(s, "%s: label %d was not found", w->scan, out->label[l].label);

@@ -195,5 +195,4 @@ const lob_command lob_command_carry = {
     .registers = true,
     LOB_COMMAND_PARTS(work, options, check, carries, release),
     .voxel_ns = 30000,
-    .release = release,
 };

@@ -71,13 +71,11 @@ static void report(lob_session *s, const work *w)
     for (int32_t l = 0; l < set->count; l++) {
         cJSON *const row = lob_json_row(labels);
         const double voxels = (double)set->voxels[l];
-        cJSON_AddNumberToObject(row, "label", set->values[l]);
-        cJSON_AddNumberToObject(row, "voxels", voxels);
+        LOB_JSON_NUMBERS(row, {"label", set->values[l]}, {"voxels", voxels});
         if (voxels > 0) cJSON_AddNumberToObject(row, "share", sum[l] / LOB_FUSE_ONE / voxels);
     }
-    cJSON_AddNumberToObject(s->results, "labels", set->count);
-    cJSON_AddNumberToObject(s->results, "unseen_voxels", (double)w->found.unseen);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->found.working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"labels", set->count}, {"unseen_voxels", w->found.unseen},
+                     {"working_bytes", w->found.working_bytes});
     if (w->found.unseen > 0)
         lob_session_note(s, "%s: no atlas reaches %lld voxels, which are background", w->scan,
                          (long long)w->found.unseen);

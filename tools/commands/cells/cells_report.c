@@ -98,9 +98,8 @@ void lob_cells_report_plan(lob_session *s, const lob_cells_plan *plan)
 
 void lob_cells_report(lob_session *s, const lob_cells_work *set)
 {
-    cJSON_AddNumberToObject(s->results, "labels", set->stats.cells);
-    cJSON_AddNumberToObject(s->results, "seeds", (double)set->stats.seeds);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)set->stats.working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"labels", set->stats.cells}, {"seeds", set->stats.seeds},
+                     {"working_bytes", set->stats.working_bytes});
     lob_session_note_not_finite(s, set->files.image, set->stats.not_finite,
                                 "these stay without a label");
     if (set->stats.cells == 0) lob_session_note(s, "%s: no label is left", set->files.out);

@@ -89,12 +89,9 @@ void lob_check_voxels(const lob_check_report *r, const lob_volume *v, bool label
     static const double near = 0.01;
     const tally t = count_voxels(v);
     cJSON *const voxels = cJSON_AddObjectToObject(r->about, "voxels");
-    cJSON_AddNumberToObject(voxels, "count", (double)t.voxels);
-    cJSON_AddNumberToObject(voxels, "nan", (double)t.nan);
-    cJSON_AddNumberToObject(voxels, "infinite", (double)t.infinite);
+    LOB_JSON_NUMBERS(voxels, {"count", t.voxels}, {"nan", t.nan}, {"infinite", t.infinite});
     if (t.lowest <= t.highest) {
-        cJSON_AddNumberToObject(voxels, "min", t.lowest);
-        cJSON_AddNumberToObject(voxels, "max", t.highest);
+        LOB_JSON_NUMBERS(voxels, {"min", t.lowest}, {"max", t.highest});
     } else {
         lob_check_say(r, r->damage, "voxels: none is a finite number");
     }

@@ -68,8 +68,7 @@ static void judge_nifti(report *r, const lob_volume *v)
     const char *const format = lob_json_text(r->about, "format");
     /* a file of another format that keeps a NIfTI header is not read by it */
     if (!format || strncmp(format, "NIfTI", 5) != 0 || !lob_nifti_read_as(&all, v)) return;
-    cJSON_AddNumberToObject(r->about, "qform_code", all.qform_code);
-    cJSON_AddNumberToObject(r->about, "sform_code", all.sform_code);
+    LOB_JSON_NUMBERS(r->about, {"qform_code", all.qform_code}, {"sform_code", all.sform_code});
     cJSON *const readers = cJSON_AddObjectToObject(r->about, "read_as");
     for (int i = 0; i < LOB_NIFTI_READERS; i++) add_reader(readers, &all.reading[i]);
 
@@ -102,8 +101,7 @@ static void describe(report *r, const lob_volume *v)
     cJSON_AddItemToObject(r->about, "dims", cJSON_CreateDoubleArray(dims, 3));
     cJSON_AddNumberToObject(r->about, "frames", (double)v->frames);
     cJSON_AddStringToObject(r->about, "type", lob_type_of(v->type)->name);
-    cJSON_AddNumberToObject(r->about, "slope", v->slope);
-    cJSON_AddNumberToObject(r->about, "inter", v->inter);
+    LOB_JSON_NUMBERS(r->about, {"slope", v->slope}, {"inter", v->inter});
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(r->about, "orientation", v->geometry.unoriented ? "unknown" : code);
     cJSON_AddItemToObject(r->about, "spacing_mm",

@@ -77,12 +77,9 @@ lob_status lob_compare_values(lob_session *s, lob_compare_work *w)
     const double mean = d.compared ? d.sum / (double)d.compared : 0.0;
     const double rms = d.compared ? sqrt(d.squares / (double)d.compared) : 0.0;
     cJSON_AddBoolToObject(s->results, "equal", d.different == 0);
-    cJSON_AddNumberToObject(s->results, "voxels", (double)d.voxels);
-    cJSON_AddNumberToObject(s->results, "different", (double)d.different);
-    cJSON_AddNumberToObject(s->results, "finite_in_one_only", (double)d.odd);
-    cJSON_AddNumberToObject(s->results, "largest_difference", d.largest);
-    cJSON_AddNumberToObject(s->results, "mean_difference", mean);
-    cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
+    LOB_JSON_NUMBERS(s->results, {"voxels", d.voxels}, {"different", d.different},
+                     {"finite_in_one_only", d.odd}, {"largest_difference", d.largest},
+                     {"mean_difference", mean}, {"root_mean_square", rms});
     lob_session_doing(s, "printing");
     if (!w->json) print_values(&d, mean, rms, a);
     return d.different && w->strict ? LOB_EDIFFER : LOB_OK;

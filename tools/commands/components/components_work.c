@@ -103,17 +103,11 @@ void lob_components_work_hold(lob_session *s, const lob_components_work *w)
 void lob_components_work_report(lob_session *s, const lob_components_work *w)
 {
     const lob_components_output *r = &w->result;
-    const lob_number rows[] = {
-        {"voxels",            (double)lob_voxels(&w->image)},
-        {"foreground_voxels", (double)r->foreground        },
-        {"not_finite_voxels", (double)r->not_finite        },
-        {"components_found",  (double)r->found             },
-        {"components",        (double)r->count             },
-        {"neighbours",        w->neighbours                },
-        {"slice_axis",        w->options.slice_axis        },
-        {"working_bytes",     (double)r->working_bytes     },
-    };
-    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
+    LOB_JSON_NUMBERS(s->results, {"voxels", lob_voxels(&w->image)},
+                     {"foreground_voxels", r->foreground}, {"not_finite_voxels", r->not_finite},
+                     {"components_found", r->found}, {"components", r->count},
+                     {"neighbours", w->neighbours}, {"slice_axis", w->options.slice_axis},
+                     {"working_bytes", r->working_bytes});
     cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
     lob_session_note_not_finite(s, w->slabs.path, r->not_finite, "these are background");
     if (r->found == 0)

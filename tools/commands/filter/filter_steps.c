@@ -201,23 +201,19 @@ void lob_filter_chain_report(cJSON *to, const lob_filter_chain *chain, const lob
         if (step->kind == LOB_FILTER_CLAMP)
             cJSON_AddItemToObject(one, "window", cJSON_CreateDoubleArray(out->clamps[i], 2));
         if (step->kind == LOB_FILTER_SCALE) {
-            cJSON_AddNumberToObject(one, "factor", step->factor);
-            cJSON_AddNumberToObject(one, "offset", step->offset);
+            LOB_JSON_NUMBERS(one, {"factor", step->factor}, {"offset", step->offset});
         }
         if (step->kind == LOB_FILTER_DESATURATE)
             cJSON_AddNumberToObject(one, "amount", step->amount);
         if (step->kind == LOB_FILTER_CAST)
             cJSON_AddStringToObject(one, "type", lob_type_of(step->type)->name);
     }
-    cJSON_AddNumberToObject(to, "not_data_voxels", (double)out->not_data);
-    cJSON_AddNumberToObject(to, "working_bytes", (double)out->working_bytes);
+    LOB_JSON_NUMBERS(to, {"not_data_voxels", out->not_data}, {"working_bytes", out->working_bytes});
     if (out->stream.slabs == 0) return;
     cJSON *const stream = cJSON_AddObjectToObject(to, "stream");
-    cJSON_AddNumberToObject(stream, "slabs", (double)out->stream.slabs);
-    cJSON_AddNumberToObject(stream, "upload_s", out->stream.upload_s);
-    cJSON_AddNumberToObject(stream, "compute_s", out->stream.compute_s);
-    cJSON_AddNumberToObject(stream, "download_s", out->stream.download_s);
-    cJSON_AddNumberToObject(stream, "wall_s", out->stream.wall_s);
+    LOB_JSON_NUMBERS(stream, {"slabs", out->stream.slabs}, {"upload_s", out->stream.upload_s},
+                     {"compute_s", out->stream.compute_s}, {"download_s", out->stream.download_s},
+                     {"wall_s", out->stream.wall_s});
 }
 
 lob_status lob_filter_edge_parse(lob_session *s, lob_filter_options *options, const char *text)

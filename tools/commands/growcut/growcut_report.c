@@ -52,10 +52,9 @@ static void report_labels(lob_session *s, const lob_growcut_work *w)
     cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
     for (int32_t i = 0; i < w->labelled.count; i++) {
         cJSON *const label = lob_json_row(labels);
-        cJSON_AddNumberToObject(label, "label", w->labelled.values[i]);
-        cJSON_AddNumberToObject(label, "seeds", (double)w->labelled.voxels[i]);
-        cJSON_AddNumberToObject(label, "voxels", (double)count[i + 1]);
-        cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * voxel_mm3);
+        LOB_JSON_NUMBERS(label, {"label", w->labelled.values[i]}, {"seeds", w->labelled.voxels[i]},
+                         {"voxels", (double)count[i + 1]},
+                         {"mm3", (double)count[i + 1] * voxel_mm3});
         if (count[i + 1] == 0)
             lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",
                              w->seeds_path, w->labelled.values[i]);
@@ -65,25 +64,17 @@ static void report_labels(lob_session *s, const lob_growcut_work *w)
 static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_growcut_stats *stats,
                          int64_t voxels)
 {
-    const lob_number rows[] = {
-        {"voxels",                (double)voxels              },
-        {"data_voxels",           (double)stats->data_voxels  },
-        {"not_finite_voxels",     (double)stats->not_finite   },
-        {"seeds",                 (double)stats->seeds        },
-        {"seeds_outside",         (double)stats->seeds_outside},
-        {"labelled_voxels",       (double)stats->reached      },
-        {"neighbours",            w->options.neighbours       },
-        {"slice_axis",            w->options.slice_axis       },
-        {"largest_cost",          stats->largest_cost         },
-        {"image_units_per_level", stats->level_step           },
-        {"key_bits",              stats->key_bits             },
-        {"working_bytes",         (double)stats->working_bytes},
-    };
-    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
+    LOB_JSON_NUMBERS(s->results, {"voxels", voxels}, {"data_voxels", stats->data_voxels},
+                     {"not_finite_voxels", stats->not_finite}, {"seeds", stats->seeds},
+                     {"seeds_outside", stats->seeds_outside}, {"labelled_voxels", stats->reached},
+                     {"neighbours", w->options.neighbours}, {"slice_axis", w->options.slice_axis},
+                     {"largest_cost", stats->largest_cost},
+                     {"image_units_per_level", stats->level_step}, {"key_bits", stats->key_bits},
+                     {"working_bytes", stats->working_bytes});
     if (w->tie_path) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
     if (w->options.rounds > 0) {
-        cJSON_AddNumberToObject(s->results, "rounds_asked", w->options.rounds);
-        cJSON_AddNumberToObject(s->results, "rounds", (double)stats->rounds);
+        LOB_JSON_NUMBERS(s->results, {"rounds_asked", w->options.rounds},
+                         {"rounds", stats->rounds});
     }
     cJSON_AddBoolToObject(s->results, "fixed_point", stats->fixed_point);
     if (!stats->fixed_point)

@@ -110,8 +110,7 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
         count += seeds[i] > 0;
         if (seeds[i] > *largest) *largest = seeds[i];
     }
-    cJSON_AddNumberToObject(s->results, "seeds", (double)count);
-    cJSON_AddNumberToObject(s->results, "conflicts", (double)conflicts);
+    LOB_JSON_NUMBERS(s->results, {"seeds", count}, {"conflicts", conflicts});
     if (count > 0) return LOB_OK;
     return lob_fail_file(&s->error, LOB_EDATA, w->image_path, "no voxel of it becomes a seed%s",
                          w->erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
@@ -140,8 +139,7 @@ static lob_status add_shell(lob_session *s, work *w, int32_t *largest)
     if (count == 0)
         lob_session_note(s, "%s: no voxel is farther than --shell from all seeds", w->image_path);
     if (count > 0 && label > *largest) *largest = label;
-    cJSON_AddNumberToObject(s->results, "shell_label", label);
-    cJSON_AddNumberToObject(s->results, "shell_voxels", (double)count);
+    LOB_JSON_NUMBERS(s->results, {"shell_label", label}, {"shell_voxels", count});
     return LOB_OK;
 }
 

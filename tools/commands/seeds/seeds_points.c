@@ -93,8 +93,7 @@ lob_status lob_seeds_put_points(lob_session *s, work *w, const char *path)
 lob_status lob_seeds_check_points(lob_session *s, const work *w)
 {
     if (w->points == 0) return LOB_OK;
-    cJSON_AddNumberToObject(s->results, "points", (double)w->points);
-    cJSON_AddNumberToObject(s->results, "points_outside", (double)w->outside);
+    LOB_JSON_NUMBERS(s->results, {"points", w->points}, {"points_outside", w->outside});
     if (w->outside == w->points)
         return lob_fail_file(&s->error, LOB_EDATA, w->points_paths.word[0],
                              "all points lie outside of %s", w->image_path);

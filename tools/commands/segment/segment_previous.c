@@ -146,8 +146,8 @@ lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w)
     const reached r = find_reached(w);
     LOB_TRY(suggest(s, w, &r, correct_previous(s, w, &r, &corrected)));
     memcpy(w->first, r.all.first, sizeof w->first);
-    cJSON_AddNumberToObject(s->results, "correcting_stroke_voxels", (double)corrected.said);
-    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)corrected.changed);
+    LOB_JSON_NUMBERS(s->results, {"correcting_stroke_voxels", corrected.said},
+                     {"changed_voxels", corrected.changed});
     if (corrected.said == 0)
         lob_session_note(s, "%s: no stroke says otherwise, so nothing was changed",
                          w->previous_path);

@@ -50,10 +50,8 @@ lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w)
                        uncertain);
         cJSON *const row = lob_json_row(rows);
         cJSON_AddStringToObject(row, "plane", plane);
-        cJSON_AddNumberToObject(row, "axis", axis);
-        cJSON_AddNumberToObject(row, "slice", (double)slice);
-        cJSON_AddNumberToObject(row, "mm", mm[world]);
-        cJSON_AddNumberToObject(row, "uncertain_voxels", (double)uncertain);
+        LOB_JSON_NUMBERS(row, {"axis", axis}, {"slice", slice}, {"mm", mm[world]},
+                         {"uncertain_voxels", uncertain});
     }
     if (count == 0)
         lob_session_note(s,

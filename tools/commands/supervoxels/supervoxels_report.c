@@ -78,21 +78,13 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
 {
     const lob_supervoxels_stats *stats = &w->stats;
     const lob_supervoxels_options *o = &w->options;
-    const lob_number rows[] = {
-        {"voxels",            (double)lob_voxels(&w->image)},
-        {"data_voxels",       (double)stats->data_voxels   },
-        {"not_finite_voxels", (double)stats->not_finite    },
-        {"supervoxels",       (double)stats->supervoxels   },
-        {"size_mm",           stats->size_mm               },
-        {"cells_x",           (double)stats->cells[0]      },
-        {"cells_y",           (double)stats->cells[1]      },
-        {"cells_z",           (double)stats->cells[2]      },
-        {"slice_axis",        o->slice_axis                },
-        {"iterations",        stats->iterations            },
-        {"pieces",            (double)stats->fragments     },
-        {"working_bytes",     (double)stats->working_bytes },
-    };
-    lob_json_numbers(s->results, rows, LOB_COUNT(rows));
+    LOB_JSON_NUMBERS(s->results, {"voxels", lob_voxels(&w->image)},
+                     {"data_voxels", stats->data_voxels}, {"not_finite_voxels", stats->not_finite},
+                     {"supervoxels", stats->supervoxels}, {"size_mm", stats->size_mm},
+                     {"cells_x", stats->cells[0]}, {"cells_y", stats->cells[1]},
+                     {"cells_z", stats->cells[2]}, {"slice_axis", o->slice_axis},
+                     {"iterations", stats->iterations}, {"pieces", stats->fragments},
+                     {"working_bytes", stats->working_bytes});
     cJSON_AddBoolToObject(s->results, "lab", o->lab);
     if (o->method == LOB_SLIC) cJSON_AddNumberToObject(s->results, "compactness", o->compactness);
     if (o->method == LOB_LSC) cJSON_AddNumberToObject(s->results, "ratio", o->ratio);

@@ -79,14 +79,12 @@ void lob_threshold_report(lob_session *s, const work *w)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%.9g", k ? ", " : "",
                                  stats->threshold[k]);
     }
-    cJSON_AddNumberToObject(s->results, "voxels", (double)voxels);
-    cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)labelled);
-    cJSON_AddNumberToObject(s->results, "working_bytes", (double)stats->working_bytes);
+    LOB_JSON_NUMBERS(s->results, {"voxels", voxels}, {"labelled_voxels", labelled},
+                     {"working_bytes", stats->working_bytes});
     if (!isnan(stats->separability))
         cJSON_AddNumberToObject(s->results, "separability", stats->separability);
     if (lob_is_hysteretic(w)) {
-        cJSON_AddNumberToObject(s->results, "pieces", (double)w->joined.count);
-        cJSON_AddNumberToObject(s->results, "pieces_kept", (double)w->kept);
+        LOB_JSON_NUMBERS(s->results, {"pieces", w->joined.count}, {"pieces_kept", w->kept});
     }
     if (w->options.kind == LOB_THRESHOLD_OTSU || w->options.kind == LOB_THRESHOLD_PERCENTILE)
         lob_session_note(s, "%s: %s %s", w->slabs.path,
