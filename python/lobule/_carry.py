@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from . import _abi, _device
+from ._asked import choice, in_mm, put, spacing_of
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
 from ._public import Options, Size, public, shown
-from ._volumes import DTYPES, Labels, Source, choice, in_mm, put, source, spacing_of, taken, view, volume
+from ._volumes import DTYPES, Labels, Source, source, taken, view, volume
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ov
 import numpy as np
 
 from . import _abi
+from ._asked import in_mm
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, library
 from ._measure import contacts, measured
 from ._public import Options, Size, public
-from ._volumes import DTYPES, Labels, Source, in_mm, rows
+from ._volumes import DTYPES, Labels, Source, rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

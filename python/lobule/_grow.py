@@ -9,26 +9,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ov
 import numpy as np
 
 from . import _abi, _device
+from ._asked import choice, put, sized, slice_axis, spacing_of, voxels_of
 from ._errors import InputError
 from ._library import Call, check, library
 from ._public import Options, Range, Size, Slices, public, with_fixed
-from ._volumes import (
-    DTYPES,
-    LABEL_TYPES,
-    NOTHING,
-    Held,
-    Labels,
-    Source,
-    choice,
-    dims,
-    held,
-    put,
-    sized,
-    slice_axis,
-    source,
-    spacing_of,
-    voxels_of,
-)  # fmt: skip
+from ._volumes import DTYPES, LABEL_TYPES, NOTHING, Held, Labels, Source, dims, held, source
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

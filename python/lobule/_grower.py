@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _abi
+from ._asked import slice_axis
 from ._errors import InputError
 from ._grow import Neighbours, Norm, Rule, _growcut_options, begin
 from ._library import check, library
 from ._public import Closing, Options, Range, Slices, public
-from ._volumes import DTYPES, NOTHING, Held, held, slice_axis, volume
+from ._volumes import DTYPES, NOTHING, Held, held, volume
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

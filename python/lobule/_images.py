@@ -11,24 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 import numpy as np
 
 from . import _abi
+from ._asked import choice, sized, slice_axis, spacing_of
 from ._errors import InputError
 from ._grow import Neighbours, begin, neighbours_of, pair
 from ._library import library
 from ._public import Options, Range, Size, Slices, chained, public, steps_of
-from ._volumes import (
-    DTYPES,
-    TYPES,
-    Source,
-    choice,
-    dims,
-    rows,
-    sized,
-    slice_axis,
-    source,
-    spacing_of,
-    view,
-    volume,
-)  # fmt: skip
+from ._volumes import DTYPES, TYPES, Source, dims, rows, source, view, volume
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

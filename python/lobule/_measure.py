@@ -11,27 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, overload
 import numpy as np
 
 from . import _abi
+from ._asked import choice, put, sized, slice_axis, spacing_of, voxels_of
 from ._errors import InputError
 from ._grow import Neighbours, begin, neighbours_of
 from ._library import Call, check, free, library
 from ._public import CommandOptions, Options, Size, Slices, chained, public, steps_of
-from ._volumes import (
-    DTYPES,
-    TYPES,
-    Labels,
-    Source,
-    address,
-    choice,
-    companion,
-    put,
-    rows,
-    sized,
-    slice_axis,
-    spacing_of,
-    taken,
-    volume,
-    voxels_of,
-)  # fmt: skip
+from ._volumes import DTYPES, TYPES, Labels, Source, address, companion, rows, taken, volume
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _abi, _device
+from ._asked import choice, put
 from ._errors import InputError
 from ._grow import begin
 from ._library import Call, check, library
 from ._public import Options, public
-from ._volumes import DTYPES, LPS, TYPES, affine_of, choice, held, place, put, source, taken
+from ._volumes import DTYPES, LPS, TYPES, affine_of, held, place, source, taken
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -7,12 +7,13 @@ from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, get_args, overload
 
 from . import _abi
+from ._asked import choice, put, sized
 from ._device import GpuImage
 from ._errors import InputError
 from ._grow import begin
 from ._library import library
 from ._public import Options, Size, public
-from ._volumes import DTYPES, Source, choice, put, sized
+from ._volumes import DTYPES, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import numpy as np
 
+from ._asked import choice
 from ._errors import InputError
 from ._images import filter as filtered
 from ._program import Step, read_picture
 from ._public import Options, Plane, Size, public
-from ._volumes import choice, source
+from ._volumes import source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
