@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 import numpy as np
 
 from ._errors import InputError
+from ._grow import Method, Rule
 from ._grow import components as number_components
 from ._grow import growcut as grow_seeds
 from ._grow import supervoxels as cut_supervoxels
@@ -173,7 +174,7 @@ def segment(
 def growcut(
     image: "napari.layers.Image",
     seeds: "napari.layers.Labels",
-    rule: Literal["strength", "distance", "flood", "value", "square"] = "strength",
+    rule: Rule = "strength",
     penalty: float = 0.0,
     farthest: float = 0.0,
     mask: Optional["napari.layers.Labels"] = None,
@@ -358,7 +359,7 @@ def supervoxels(
     image: "napari.layers.Image",
     size: float = 0.0,
     pieces: int = 1000,
-    method: Literal["slic", "slico", "lsc"] = "slic",
+    method: Method = "slic",
     compactness: float = 0.0,
     mask: Optional["napari.layers.Labels"] = None,
     device: Device = "auto",

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Size = Union[float, str]
 Range = tuple[Optional[float], Optional[float]]
 Plane = _abi.lob_anatomical_plane_word
-Slices = Union[int, Plane, Literal["x", "y", "z"]]
+Axis = Literal["x", "y", "z"]
+Slices = Union[int, Plane, Axis]
 
 
 class CommandOptions(TypedDict, total=False):

@@ -16,7 +16,7 @@ from ._asked import choice
 from ._errors import InputError
 from ._images import filter as filtered
 from ._program import Step, read_picture
-from ._public import Options, Plane, Size, public
+from ._public import Axis, Options, Plane, Size, public
 from ._volumes import source
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def seeds(
     shell: Size | None = None,
     shell_label: int | None = None,
     complete: Any = None,
-    complete_axis: Literal["x", "y", "z"] | None = None,
-    corrections: Literal["x", "y", "z"] | None = None,
+    complete_axis: Axis | None = None,
+    corrections: Axis | None = None,
     shares: Any = None,
     background: int | None = None,
     **options: Unpack[Options],
@@ -193,7 +193,7 @@ def appearance(
     shape_widen: float | None = None,
     shape_slope: float | None = None,
     local: float | None = None,
-    local_axis: Literal["x", "y", "z"] | None = None,
+    local_axis: Axis | None = None,
     local_step: float | None = None,
     **options: Unpack[Options],
 ) -> T:
