@@ -2,6 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/components/components_select.h"
 #include "kernels/components/join/run_table.h"
+#include "kernels/components/join/slab_share.h"
 #include "kernels/components/label/holes.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
@@ -55,22 +56,30 @@ static void add_voxels(const lob_run_table *t, const lob_row_runs *row, void *us
         voxels[row->first_piece + row->piece[i]] += row->run[i].end - row->run[i].start;
 }
 
+/* The sizes of components; of as many as there are pieces, those behind them 0. */
+static lob_status count_voxels(call *c, int64_t **voxels, double share)
+{
+    lob_run_table *t = &c->runs;
+    LOB_TRY(lob_budget_calloc(&c->budget, voxels, t->pieces, sizeof **voxels, c->error));
+    const lob_status st = lob_run_table_visit(t, add_voxels, *voxels, share, c->error);
+    /* The number of a component is at most that of its first piece: sums move to the front. */
+    for (int64_t i = 0; st == LOB_OK && i < t->pieces; i++) {
+        const int64_t sum = (*voxels)[i];
+        (*voxels)[i] = 0;
+        (*voxels)[t->number[i]] += sum;
+    }
+    return st;
+}
+
 /* Select components by size and give them their labels. */
 static lob_status select_by_size(call *c, double share)
 {
     lob_run_table *t = &c->runs;
     lob_budget *budget = &c->budget;
     int32_t *label = NULL;
-    int64_t *voxels; /* of each piece, then of each component */
+    int64_t *voxels = NULL;
     const int64_t heap = lob_components_select_bytes(t->components, c->options);
-    LOB_TRY(lob_budget_calloc(budget, &voxels, t->pieces, sizeof *voxels, c->error));
-    lob_status st = lob_run_table_visit(t, add_voxels, voxels, share, c->error);
-    /* The number of a component is at most that of its first piece: sums move to the front. */
-    for (int64_t i = 0; st == LOB_OK && i < t->pieces; i++) {
-        const int64_t sum = voxels[i];
-        voxels[i] = 0;
-        voxels[t->number[i]] += sum;
-    }
+    lob_status st = count_voxels(c, &voxels, share);
     if (st == LOB_OK) st = lob_budget_alloc(budget, &label, t->components, sizeof *label, c->error);
     if (st == LOB_OK) st = lob_budget_hold(budget, heap, c->error);
     if (st == LOB_OK) {
@@ -85,11 +94,10 @@ static lob_status select_by_size(call *c, double share)
     return st;
 }
 
-static lob_status number_components(call *c, double share)
+/* All components have labels, in raster order. */
+static lob_status number_all(call *c)
 {
     lob_run_table *t = &c->runs;
-    c->out->found = t->components;
-    if (lob_components_selects(c->options)) return select_by_size(c, share);
     lob_type type;
     c->out->count = t->components;
     if (t->components > INT32_MAX)
@@ -165,13 +173,15 @@ static lob_status measure(call *c, const double share[2])
 {
     lob_components_output *out = c->out;
     LOB_TRY(alloc_regions(c));
-    if (c->in->intensities) {
+    if (c->in->share) {
+        out->fine = *c->in->share->fine;
+    } else if (c->in->intensities) {
         const lob_extremes all = lob_extremes_of(c->in->intensities, c->runs.threads);
         out->fine = lob_fine_levels_of(&all, c->in->intensities->type);
     }
     LOB_TRY(measure_pieces(c, &c->runs, share[0]));
     if (c->options->fill_holes) LOB_TRY(measure_pieces(c, &c->holes, share[1]));
-    if (!c->in->intensities) return LOB_OK;
+    if (!c->in->intensities || c->in->share) return LOB_OK;
     return lob_regions_check_data(out->values, out->count, c->error);
 }
 
@@ -211,6 +221,82 @@ static lob_status keep_values(call *c, int64_t *largest, double share)
     lob_budget_free(&c->budget, at, count, sizeof *at);
     return st;
 }
+
+/* ---- a slab of several ---- */
+
+/* Pieces of the slab's first plane, and of its last behind it. */
+static lob_status paint_faces(call *c, int32_t **faces)
+{
+    const lob_run_table *const t = &c->runs;
+    const int64_t nx = t->dims.nx, ny = t->dims.ny, behind = (t->dims.nz - 1) * ny;
+    lob_run *runs;
+    LOB_TRY(lob_budget_calloc(&c->budget, faces, 2 * nx * ny, sizeof **faces, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &runs, t->max_row_runs, sizeof *runs, c->error));
+    for (int64_t y = 0; y < 2 * ny; y++) {
+        const lob_row_runs row = lob_run_table_row(runs, t, y < ny ? y : behind + y - ny);
+        for (int64_t i = 0; i < row.count; i++)
+            for (int64_t x = runs[i].start; x < runs[i].end; x++)
+                (*faces)[y * nx + x] = (int32_t)t->number[row.first_piece + row.piece[i]];
+    }
+    lob_budget_free(&c->budget, runs, t->max_row_runs, sizeof *runs);
+    return LOB_OK;
+}
+
+/* The value of each piece, which is that of its first voxel. */
+static lob_status find_values(call *c, double **value)
+{
+    const int64_t count = c->out->count;
+    int64_t *at = NULL;
+    lob_status st = lob_budget_alloc(&c->budget, value, count, sizeof **value, c->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, count, sizeof *at, c->error);
+    if (st == LOB_OK) st = find_first_voxels(c, at, 0.87);
+    for (int64_t i = 0; st == LOB_OK && i < count; i++)
+        (*value)[i] = lob_component_value_at(c->in->image, at[i]);
+    lob_budget_free(&c->budget, at, count, sizeof *at);
+    return st;
+}
+
+/* All that is asked of pieces beside their numbers; freed by settle. */
+static lob_status describe(call *c, lob_slab_found *found, int32_t **faces)
+{
+    static const double sum[2] = {0.8, 0.85};
+    const lob_components_options *const o = c->options;
+    lob_components_output *const out = c->out;
+    if (o->regions) LOB_TRY(measure(c, sum));
+    if (o->keep_values) LOB_TRY(find_values(c, &found->value));
+    if (o->slice_axis != 2) LOB_TRY(paint_faces(c, faces));
+    found->first_plane = *faces;
+    found->last_plane = *faces ? *faces + c->runs.dims.nx * c->runs.dims.ny : NULL;
+    found->regions = out->regions;
+    found->values = out->values;
+    return LOB_OK;
+}
+
+/* Tell of the slab's pieces, and give them the labels that come back. */
+static lob_status settle(call *c)
+{
+    const lob_components_share *const share = c->in->share;
+    lob_run_table *const t = &c->runs;
+    lob_components_output *const out = c->out;
+    int32_t *faces = NULL;
+    const uint32_t *label = NULL;
+    lob_slab_found found = {t->components, out->foreground, out->not_finite, .voxels = NULL};
+    lob_status st = LOB_OK;
+    if (!share->known && lob_components_selects(c->options))
+        st = count_voxels(c, &found.voxels, 0.55);
+    if (st == LOB_OK) st = number_all(c);
+    if (st == LOB_OK && !share->known) st = describe(c, &found, &faces);
+    found.held = c->budget.held;
+    if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, c->error);
+    for (int64_t i = 0; st == LOB_OK && out->type != LOB_TYPES && i < t->pieces; i++)
+        t->number[i] = label[t->number[i] - 1];
+    lob_budget_free(&c->budget, faces, 2 * t->dims.nx * t->dims.ny, sizeof *faces);
+    lob_budget_free(&c->budget, found.value, out->count, sizeof *found.value);
+    lob_budget_free(&c->budget, found.voxels, t->pieces, sizeof *found.voxels);
+    return st;
+}
+
+/* ---- labels ---- */
 
 /* One AVX register. */
 typedef int32_t eight_labels __attribute__((vector_size(32), aligned(4), may_alias));
@@ -353,15 +439,12 @@ static lob_status write_labels(call *c, double share)
     return st;
 }
 
-static lob_status label_image(call *c)
+/* Choose the components that stay, and measure them. */
+static lob_status choose(call *c)
 {
-    static const double join[2] = {0.25, 0.5}, fill[2] = {0.55, 0.75}, sum[2] = {0.8, 0.85};
+    static const double fill[2] = {0.55, 0.75}, sum[2] = {0.8, 0.85};
     lob_components_output *out = c->out;
-    lob_status st = lob_label_runs(&c->runs, join, c->error);
-    out->foreground = atomic_load(&c->foreground);
-    out->not_finite = atomic_load(&c->not_finite);
-    if (st != LOB_OK) return st;
-    LOB_TRY(number_components(c, fill[0]));
+    LOB_TRY(lob_components_selects(c->options) ? select_by_size(c, fill[0]) : number_all(c));
     if (c->options->fill_holes)
         LOB_TRY(lob_components_holes(&c->holes, &c->runs, out->count < out->found, fill, c->error));
     if (c->options->regions) LOB_TRY(measure(c, sum));
@@ -372,8 +455,20 @@ static lob_status label_image(call *c)
     }
     int64_t largest = out->count;
     if (c->options->keep_values) LOB_TRY(keep_values(c, &largest, 0.9));
-    LOB_TRY(lob_components_type(&out->type, largest, c->options, c->error));
-    return write_labels(c, 0.95);
+    return lob_components_type(&out->type, largest, c->options, c->error);
+}
+
+static lob_status label_image(call *c)
+{
+    static const double join[2] = {0.25, 0.5};
+    lob_components_output *out = c->out;
+    const lob_status st = lob_label_runs(&c->runs, join, c->error);
+    out->foreground = atomic_load(&c->foreground);
+    out->not_finite = atomic_load(&c->not_finite);
+    if (st != LOB_OK) return st;
+    out->found = c->runs.components;
+    LOB_TRY(c->in->share ? settle(c) : choose(c));
+    return out->type == LOB_TYPES ? LOB_OK : write_labels(c, 0.95);
 }
 
 lob_status lob_components_cpu(lob_components_output *out, const lob_components_input *in,

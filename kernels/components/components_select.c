@@ -245,13 +245,17 @@ lob_status lob_component_label_of_value(int32_t *label, double value, lob_error 
     return LOB_OK;
 }
 
-lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
-                                        lob_error *error)
+double lob_component_value_at(const lob_volume *image, int64_t at)
 {
     double stored;
     lob_values(&stored, image->data, image->type, at, 1);
-    return lob_component_label_of_value(
-        label, lob_component_value(stored, image->slope, image->inter), error);
+    return lob_component_value(stored, image->slope, image->inter);
+}
+
+lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
+                                        lob_error *error)
+{
+    return lob_component_label_of_value(label, lob_component_value_at(image, at), error);
 }
 
 void lob_components_output_free(lob_components_output *out)

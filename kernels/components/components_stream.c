@@ -1,8 +1,9 @@
 /*
- * Components slab by slab, in two passes over the volume. The first labels each slab and joins the
- * slabs' components across seams (join/slab_pieces.h). The second labels each slab again and
- * replaces its labels by those of the whole volume. A rank of a team has its planes as one slab or
- * as several; of one slab it keeps the labels, and there is no second reading.
+ * Components slab by slab, in two passes over the volume. The first finds the pieces of each slab
+ * and joins them across seams (join/slab_pieces.h). The second finds them again and paints them
+ * with the labels of the whole volume: the CPU at once, GPUs after they have painted them with
+ * their numbers, from which the first pass has them too. Where a rank of a team has its planes as
+ * one slab, there is no second reading: the pieces, or the numbers, are kept.
  */
 #include "kernels/components/components_stream.h"
 
@@ -20,6 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A slab and its labels. */
+typedef struct {
+    int64_t z, planes;
+    int64_t bytes; /* of labelled, as the budget counts them */
+    lob_components_input in;
+    lob_components_output labelled;
+} labelled_slab;
+
 typedef struct {
     lob_components_output *out;
     const lob_components_stream *stream;
@@ -35,9 +44,11 @@ typedef struct {
     lob_budget budget;
     lob_share share; /* of the whole call's progress, that the current work takes */
     lob_slab_pieces pieces;
-    int64_t largest;        /* label of all */
-    bool keeps;             /* this rank has one slab, which is read and labelled once */
-    lob_labelled_slab kept; /* nothing before that */
+    int64_t largest;    /* label of all */
+    int64_t next;       /* piece, that the second pass has not painted */
+    bool keeps;         /* this rank has one slab, which is read and labelled once */
+    labelled_slab kept; /* nothing before that */
+    labelled_slab *at;  /* whose pieces the backend tells of */
 } streaming;
 
 /* A context with the memory that is left, which reports this share of the progress. */
@@ -53,14 +64,14 @@ static bool same_format(const lob_volume *a, const lob_volume *b)
            a->inter == b->inter;
 }
 
-static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
+static lob_status read_slab(streaming *s, labelled_slab *slab, int64_t z)
 {
     const int64_t left = s->end - z;
     if (s->keeps && s->kept.in.image) {
         *slab = s->kept;
         return LOB_OK;
     }
-    *slab = (lob_labelled_slab){.z = z, .planes = left < s->planes ? left : s->planes};
+    *slab = (labelled_slab){.z = z, .planes = left < s->planes ? left : s->planes};
     LOB_TRY(s->stream->read(s->stream->user, &slab->in, z, slab->planes, s->error));
     const lob_dims dims = {s->dims.nx, s->dims.ny, slab->planes};
     const lob_volume *image = slab->in.image;
@@ -100,8 +111,35 @@ static lob_status label_nothing(lob_components_output *out, int64_t bytes, lob_e
     return out->labels ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory for labels");
 }
 
-/* Label a slab with the backend, nothing removed. The labels are in the budget until free_slab. */
-static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions)
+/* Count labels of so many bytes a voxel, until free_slab. */
+static lob_status hold_labels(streaming *s, labelled_slab *slab, int64_t word)
+{
+    const int64_t bytes = slab->planes * s->plane_voxels * word;
+    LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
+    slab->bytes = bytes;
+    return LOB_OK;
+}
+
+/* Have the backend label a slab. */
+static lob_status label_slab(streaming *s, labelled_slab *slab, const lob_components_input *in,
+                             const lob_components_options *options)
+{
+    const lob_context part = inner_context(s);
+    const lob_status st = s->label(&slab->labelled, in, options, &part, s->error);
+    const int64_t peak = s->budget.held + slab->labelled.working_bytes;
+    if (peak > s->budget.peak) s->budget.peak = peak;
+    return st;
+}
+
+static void free_slab(streaming *s, labelled_slab *slab)
+{
+    lob_components_output_free(&slab->labelled);
+    lob_budget_release(&s->budget, slab->bytes);
+    slab->bytes = 0;
+}
+
+/* Number the pieces of a slab by its labels: int32, in raster order, nothing removed. */
+static lob_status number_slab(streaming *s, labelled_slab *slab, bool regions)
 {
     lob_components_options options = *s->options;
     options.order = LOB_ORDER_RASTER;
@@ -110,51 +148,145 @@ static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions
     options.regions = regions;
     options.type = LOB_I32;
     const lob_components_input in = {.image = slab->in.image, .mask = slab->in.mask};
-    const int64_t labels = slab->planes * s->plane_voxels * (int64_t)sizeof(int32_t);
     LOB_TRY(lob_check_memory(slab->in.place, in.image, slab->in.intensities, s->error));
-    LOB_TRY(lob_budget_hold(&s->budget, labels, s->error));
-    slab->bytes = labels;
-    const lob_context part = inner_context(s);
-    lob_status st = holds_nothing(in.image, &options, s->context->threads)
-                        ? label_nothing(&slab->labelled, labels, s->error)
-                        : s->label(&slab->labelled, &in, &options, &part, s->error);
-    const int64_t peak = s->budget.held + slab->labelled.working_bytes;
-    if (peak > s->budget.peak) s->budget.peak = peak;
-    if (st != LOB_OK || !regions) return st;
-    const int64_t table = slab->labelled.count * (int64_t)sizeof(lob_region);
-    st = lob_budget_hold(&s->budget, table, s->error);
-    if (st == LOB_OK) slab->bytes += table;
-    return st;
+    LOB_TRY(hold_labels(s, slab, (int64_t)sizeof(int32_t)));
+    if (holds_nothing(in.image, &options, s->context->threads))
+        return label_nothing(&slab->labelled, slab->bytes, s->error);
+    LOB_TRY(label_slab(s, slab, &in, &options));
+    const int64_t table = regions ? slab->labelled.count * (int64_t)sizeof(lob_region) : 0;
+    LOB_TRY(lob_budget_hold(&s->budget, table, s->error));
+    slab->bytes += table;
+    return LOB_OK;
 }
 
-static void free_slab(streaming *s, lob_labelled_slab *slab)
+/* Sizes and values of a slab's pieces, which are numbered in the order of the scan. */
+static void add_sizes(lob_slab_found *found, const labelled_slab *slab)
 {
-    lob_components_output_free(&slab->labelled);
-    lob_budget_release(&s->budget, slab->bytes);
-    slab->bytes = 0;
-}
-
-/* The first pass over a slab: label it and add its pieces. */
-static lob_status add_slab(streaming *s, int64_t z)
-{
-    lob_labelled_slab slab;
-    lob_status st = read_slab(s, &slab, z);
-    if (st == LOB_OK && z == s->first) st = lob_slab_pieces_begin(&s->pieces, slab.in.image);
-    if (st != LOB_OK) return st;
-    st = label_slab(s, &slab, s->options->regions && !slab.in.intensities);
-    if (st == LOB_OK) {
-        lob_context part = inner_context(s);
-        part.progress = NULL; /* the slab's share has been reported */
-        s->out->foreground += slab.labelled.foreground;
-        s->out->not_finite += slab.labelled.not_finite;
-        st = lob_slab_pieces_add(&s->pieces, &slab, &part);
+    const int32_t *const labels = slab->labelled.labels;
+    const lob_volume *const image = slab->in.image;
+    int32_t seen = 0;
+    if (!found->voxels && !found->value) return;
+    for (int64_t i = 0; i < lob_voxels(image); i++) {
+        const int32_t label = labels[i];
+        if (label == 0) continue;
+        if (found->voxels) found->voxels[label - 1]++;
+        if (label <= seen) continue;
+        seen = label;
+        if (found->value) found->value[label - 1] = lob_component_value_at(image, i);
     }
-    if (s->keeps)
-        s->kept = slab;
-    else
-        free_slab(s, &slab);
+}
+
+/* Regions and values of a slab's pieces. */
+static lob_status sum_regions(streaming *s, lob_slab_found *found, const labelled_slab *slab)
+{
+    const lob_regions_input in = {slab->labelled.labels, LOB_I32, found->found,
+                                  slab->in.image->dims, slab->in.intensities};
+    lob_context part = inner_context(s);
+    part.progress = NULL; /* the slab's share has been reported */
+    const int64_t bytes = lob_regions_sum_bytes(&in, &part);
+    LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
+    const lob_status st =
+        lob_regions_sum(found->regions, found->values, &s->out->fine, &in, &part, s->error);
+    lob_budget_release(&s->budget, bytes);
     return st;
 }
+
+/* Add the pieces of a slab that has their numbers. */
+static lob_status add_numbers(streaming *s, const labelled_slab *slab)
+{
+    const lob_components_options *const o = s->options;
+    const lob_components_output *const l = &slab->labelled;
+    const int64_t n = l->found;
+    const int32_t *const labels = l->labels;
+    const bool sums = o->regions && slab->in.intensities;
+    lob_region *regions = NULL;
+    lob_slab_found found = {n, l->foreground, l->not_finite, .first_plane = labels,
+                            .last_plane = labels + (slab->planes - 1) * s->plane_voxels};
+    lob_budget *const b = &s->budget;
+    lob_status st = LOB_OK;
+    if (lob_components_selects(o))
+        st = lob_budget_calloc(b, &found.voxels, n, sizeof *found.voxels, s->error);
+    if (st == LOB_OK && o->keep_values)
+        st = lob_budget_alloc(b, &found.value, n, sizeof *found.value, s->error);
+    if (st == LOB_OK && sums) st = lob_budget_calloc(b, &regions, n, sizeof *regions, s->error);
+    if (st == LOB_OK && sums)
+        st = lob_budget_calloc(b, &found.values, n, sizeof *found.values, s->error);
+    found.regions = sums ? regions : l->regions;
+    if (st == LOB_OK) add_sizes(&found, slab);
+    if (st == LOB_OK && sums) st = sum_regions(s, &found, slab);
+    if (st == LOB_OK) st = lob_slab_pieces_add(&s->pieces, &found, slab->in.image, slab->z);
+    lob_budget_free(b, found.values, n, sizeof *found.values);
+    lob_budget_free(b, regions, n, sizeof *regions);
+    lob_budget_free(b, found.value, n, sizeof *found.value);
+    lob_budget_free(b, found.voxels, n, sizeof *found.voxels);
+    return st;
+}
+
+/* ---- pieces that are painted once ---- */
+
+/* Does the backend paint a slab with labels that it is told? The CPU does, unless there is nothing
+ * to paint. */
+static bool is_told(const streaming *s, const labelled_slab *slab)
+{
+    return s->label == lob_components_cpu &&
+           !holds_nothing(slab->in.image, s->options, s->context->threads);
+}
+
+/* lob_components_share.settle: add the pieces. A rank's only slab is painted then. */
+static lob_status add_pieces(void *user, const uint32_t **label, lob_type *type,
+                             const lob_slab_found *found, lob_error *error)
+{
+    streaming *const s = user;
+    LOB_TRY(lob_budget_hold(&s->budget, found->held, error));
+    lob_status st = lob_slab_pieces_add(&s->pieces, found, s->at->in.image, s->at->z);
+    if (st == LOB_OK && s->keeps) st = lob_slab_pieces_select(&s->pieces, &s->largest);
+    if (st == LOB_OK && s->keeps && s->at->in.place.kind == LOB_PLACE_MEMORY)
+        st = hold_labels(s, s->at, (int64_t)sizeof(int32_t));
+    lob_budget_release(&s->budget, found->held);
+    *label = s->pieces.parent;
+    *type = s->keeps ? s->out->type : LOB_TYPES;
+    return st;
+}
+
+/* The labels of the next pieces, those of a slab. */
+static lob_status next_labels(streaming *s, const uint32_t **label, const labelled_slab *slab,
+                              int64_t found)
+{
+    const int64_t next = s->next + found, pieces = s->pieces.count;
+    const bool last = slab->z + slab->planes == s->end;
+    if (next > pieces || (last && next < pieces))
+        return lob_fail(s->error, LOB_EDATA,
+                        "the planes from %lld on have changed while they were being read",
+                        (long long)slab->z);
+    *label = s->pieces.parent + s->next;
+    s->next = next;
+    return LOB_OK;
+}
+
+/* lob_components_share.settle where all have labels. */
+static lob_status give_labels(void *user, const uint32_t **label, lob_type *type,
+                              const lob_slab_found *found, lob_error *error)
+{
+    streaming *const s = user;
+    (void)error; /* s has it */
+    *type = s->out->type;
+    return next_labels(s, label, s->at, found->found);
+}
+
+/* Have the backend tell of a slab's pieces, and paint what it hears of them. */
+static lob_status tell_slab(streaming *s, labelled_slab *slab, bool known)
+{
+    const lob_components_share share = {s->stream->team, &s->out->fine, known,
+                                        known ? give_labels : add_pieces, s};
+    lob_components_options options = *s->options;
+    lob_components_input in = slab->in;
+    in.share = &share;
+    options.type = LOB_TYPES; /* it is told */
+    s->at = slab;
+    return label_slab(s, slab, &in, &options);
+}
+
+/* ---- passes ---- */
 
 /* Replace the pieces of some planes by their labels, in place though these may be narrower: a plane
  * is taken out, and comes back. Rows of background are not written where they are 0. */
@@ -199,25 +331,37 @@ static lob_status write_labels(streaming *s, const void *labels, int64_t z, int6
     return s->stream->write(s->stream->user, labels, s->out->type, z, planes, s->error);
 }
 
-/* The second pass over a slab: replace its labels and write it. piece is the number of the slab's
- * first piece and becomes that of the next slab. */
-static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *taken)
+/* The first pass over a slab: add its pieces. */
+static lob_status add_slab(streaming *s, int64_t z)
 {
-    lob_labelled_slab slab;
+    labelled_slab slab;
     LOB_TRY(read_slab(s, &slab, z));
-    lob_status st = s->keeps ? LOB_OK : label_slab(s, &slab, false);
-    const int64_t next = *piece + slab.labelled.found, pieces = s->pieces.count;
-    const bool last = z + slab.planes == s->end;
-    if (st == LOB_OK && (next > pieces || (last && next < pieces)))
-        st = lob_fail(s->error, LOB_EDATA,
-                      "the planes from %lld on have changed while they were being read",
-                      (long long)z);
-    if (st == LOB_OK) {
-        if (next > *piece)
-            relabel(s, slab.labelled.labels, slab.planes, s->pieces.parent + *piece, taken);
-        *piece = next;
-        st = write_labels(s, slab.labelled.labels, z, slab.planes);
-    }
+    const bool told = is_told(s, &slab);
+    lob_status st = told ? tell_slab(s, &slab, false)
+                         : number_slab(s, &slab, s->options->regions && !slab.in.intensities);
+    if (st == LOB_OK && !told) st = add_numbers(s, &slab);
+    if (s->keeps)
+        s->kept = slab;
+    else
+        free_slab(s, &slab);
+    return st;
+}
+
+/* The second pass over a slab: label and write it. */
+static lob_status write_slab(streaming *s, int64_t z, int32_t *taken)
+{
+    labelled_slab slab;
+    const uint32_t *label = NULL;
+    LOB_TRY(read_slab(s, &slab, z));
+    const bool told = is_told(s, &slab);
+    lob_status st =
+        told ? hold_labels(s, &slab, (int64_t)lob_type_of(s->out->type)->bytes) : LOB_OK;
+    if (st == LOB_OK && told) st = tell_slab(s, &slab, true);
+    if (st == LOB_OK && !told && !s->keeps) st = number_slab(s, &slab, false);
+    if (st == LOB_OK && !told) st = next_labels(s, &label, &slab, slab.labelled.found);
+    if (st == LOB_OK && !told && slab.labelled.found > 0)
+        relabel(s, slab.labelled.labels, slab.planes, label, taken);
+    if (st == LOB_OK) st = write_labels(s, slab.labelled.labels, z, slab.planes);
     if (!s->keeps) free_slab(s, &slab);
     return st;
 }
@@ -228,7 +372,7 @@ static lob_status find_range(streaming *s)
     lob_extremes all = {0};
     lob_type type = LOB_U8;
     for (int64_t z = s->first; z < s->end; z += s->planes) {
-        lob_labelled_slab slab;
+        labelled_slab slab;
         LOB_TRY(read_slab(s, &slab, z));
         if (!slab.in.intensities) return LOB_OK;
         s->pieces.intensities = true;
@@ -244,7 +388,6 @@ static lob_status find_range(streaming *s)
 static lob_status label_slabs(streaming *s)
 {
     const int64_t slabs = (s->end - s->first + s->planes - 1) / s->planes;
-    int64_t piece = 0;
     int32_t *taken = NULL;
     lob_status st = s->options->regions ? find_range(s) : LOB_OK;
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
@@ -259,68 +402,44 @@ static lob_status label_slabs(streaming *s)
         st = lob_budget_alloc(&s->budget, &taken, s->plane_voxels, sizeof *taken, s->error);
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
         st = lob_share_next(&s->share, s->share.to + 0.5 / (double)slabs);
-        if (st == LOB_OK) st = write_slab(s, z, &piece, taken);
+        if (st == LOB_OK) st = write_slab(s, z, taken);
     }
     lob_budget_free(&s->budget, taken, s->plane_voxels, sizeof *taken);
     free_slab(s, &s->kept);
     return st;
 }
 
-/* lob_components_share.settle */
-static lob_status settle(void *user, const uint32_t **label, lob_type *type,
-                         const lob_slab_found *found, lob_error *error)
-{
-    streaming *const s = user;
-    LOB_TRY(lob_budget_hold(&s->budget, found->held, error));
-    lob_status st = lob_slab_pieces_take(&s->pieces, found);
-    if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &s->largest);
-    lob_budget_release(&s->budget, found->held);
-    *label = s->pieces.parent;
-    *type = s->out->type;
-    return st;
-}
-
-/* Have all ranks their planes at once on a GPU, and is nothing wanted but labels? */
+/* Does the backend paint a rank's only slab when the team has settled on labels? The CPU does; GPUs
+ * do where all ranks have one, and nothing is wanted but labels. */
 static lob_status may_share(streaming *s, bool *may)
 {
-    lob_labelled_slab slab = {0};
+    labelled_slab slab = {0};
     if (s->keeps) LOB_TRY(read_slab(s, &slab, s->first));
     int64_t can = s->keeps && s->context->device && s->label != lob_components_cpu &&
                   !s->options->keep_values && !s->options->regions;
     LOB_TRY(lob_team_reduce(s->pieces.team, &can, 1, LOB_TEAM_MIN, s->error));
-    *may = can;
+    *may = can || (s->keeps && s->label == lob_components_cpu);
     return LOB_OK;
 }
 
-/* The GPU of each rank joins its planes, and paints them when the team has settled on labels. */
+/* Each rank joins its planes, and paints them when the team has settled on labels. */
 static lob_status label_shared(streaming *s)
 {
-    const lob_components_share share = {s->stream->team, settle, s};
-    lob_components_options options = *s->options;
-    lob_components_input in = s->kept.in;
-    lob_components_output labelled = {0};
-    const int64_t bytes = in.place.kind == LOB_PLACE_MEMORY
-                              ? s->planes * s->plane_voxels * (int64_t)sizeof(int32_t)
-                              : 0;
-    in.share = &share;
-    options.type = LOB_TYPES; /* the team tells */
-    LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
+    labelled_slab slab;
+    LOB_TRY(read_slab(s, &slab, s->first));
+    lob_status st = s->options->regions ? find_range(s) : LOB_OK;
     s->share.to = 0.99;
-    const lob_context part = inner_context(s);
-    lob_status st = s->label(&labelled, &in, &options, &part, s->error);
-    if (s->budget.held + labelled.working_bytes > s->budget.peak)
-        s->budget.peak = s->budget.held + labelled.working_bytes;
+    if (st == LOB_OK) st = tell_slab(s, &slab, false);
     if (st == LOB_OK) st = begin_output(s);
-    if (st == LOB_OK) st = write_labels(s, labelled.labels, s->first, s->planes);
-    lob_components_output_free(&labelled);
-    lob_budget_release(&s->budget, bytes);
+    if (st == LOB_OK) st = write_labels(s, slab.labelled.labels, s->first, s->planes);
+    free_slab(s, &slab);
     return st;
 }
 
 /* The whole volume at once: one pass, nothing to join. */
 static lob_status label_whole(streaming *s)
 {
-    lob_labelled_slab slab;
+    labelled_slab slab;
     LOB_TRY(read_slab(s, &slab, 0));
     lob_components_output *out = s->out;
     if (s->options->keep_values)

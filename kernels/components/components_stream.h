@@ -2,16 +2,16 @@
  * Connected components of volumes that memory does not hold: a few z-planes at a time, with any
  * backend. Labels, regions and counts are those of lob_components_cpu on the whole volume.
  *
- * The volume is read twice. The first pass labels slabs of planes with the backend's function,
- * joins their components across the seams between slabs and adds up sizes and regions. That decides
- * which components remain and what their labels are. The second pass labels each slab again and
- * writes the final labels.
+ * The volume is read twice. The first pass finds the pieces of slabs of planes with the backend's
+ * function, joins them across the seams between slabs and adds up sizes and regions. That decides
+ * which components remain and what their labels are. The second pass finds the pieces of each slab
+ * again and writes them with these labels.
  *
  * With a team each rank calls this with the same dims and options, and reads and writes its own
- * planes (lob_team_planes), of which there is at least one. Where each has them as one slab and a
- * GPU, and labels need no values, that paints them once, and they are read once. A failure of one
- * rank is that of all, as team.h has it; in the second pass they do not wait for each other, so
- * agree when it is over.
+ * planes (lob_team_planes), of which there is at least one. A rank that has them as one slab reads
+ * them once, and paints them once when all have joined theirs; on GPUs that is so where each rank
+ * has one slab and only labels are wanted. A failure of one rank is that of all, as team.h has it;
+ * in the second pass they do not wait for each other, so agree when it is over.
  */
 #ifndef LOB_COMPONENTS_STREAM_H
 #define LOB_COMPONENTS_STREAM_H

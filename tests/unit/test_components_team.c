@@ -65,7 +65,10 @@ static int ranks_of(const components_case *c, int size)
 static void compare_case(const components_case *c, const lob_components_output *want,
                          lob_status expected, int size, int64_t planes)
 {
-    attempt a = {.c = c, .planes = planes, .fail_at = -1, .label = lob_components_cpu};
+    attempt a = {.c = c,
+                 .planes = planes,
+                 .fail_at = -1,
+                 .label = c->number % 4 ? lob_components_cpu : components_numbered};
     const bool refused =
         c->options.fill_holes && (ranks_of(c, size) > 1 || planes < c->image.dims.nz);
     a.labels = malloc((size_t)c->n * 4);

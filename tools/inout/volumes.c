@@ -364,26 +364,31 @@ static int64_t plane_bytes(const lob_plane_output *out)
     return v->dims.nx * v->dims.ny * (int64_t)lob_type_of(v->type)->bytes;
 }
 
+/* Planes that go to rank 0 at a time: few, for the room that they take there. */
+static int64_t planes_at_once(const lob_plane_output *out)
+{
+    enum { MESSAGE = 1 << 24 }; /* bytes */
+    return plane_bytes(out) < MESSAGE ? MESSAGE / plane_bytes(out) : 1;
+}
+
 /* The next n planes, of the rank that has them, go to rank 0; the others only learn how many. */
 static lob_status put_round(lob_session *s, lob_plane_output *out, const void *planes, int64_t n)
 {
     const int64_t nz = out->volume->dims.nz;
     const int from = rank_of(s, out->z % nz, nz), me = s->team->rank;
     int64_t told = me == from ? n : 0;
-    void *room = NULL;
     LOB_TRY(lob_team_reduce(s->team, &told, 1, LOB_TEAM_MAX, &s->error));
     const int64_t bytes = told * plane_bytes(out);
     out->z += told;
     if (me == 0 && from == 0) return put_next(s, out, planes, told);
-    if (me == 0 && !(room = lob_voxel_memory(bytes))) return lob_session_no_memory(s, out->path);
+    if (me == 0 && !out->room) out->room = lob_voxel_memory(planes_at_once(out) * plane_bytes(out));
+    if (me == 0 && !out->room) return lob_session_no_memory(s, out->path);
     const lob_letter letter =
-        me == 0 ? (lob_letter){.with = from, .receive = room, .receive_bytes = bytes}
+        me == 0 ? (lob_letter){.with = from, .receive = out->room, .receive_bytes = bytes}
                 : (lob_letter){.send = planes, .send_bytes = bytes};
-    lob_status st =
+    const lob_status st =
         from == 0 ? LOB_OK : lob_team_send(s->team, &letter, me == 0 || me == from, &s->error);
-    if (st == LOB_OK && me == 0) st = put_next(s, out, room, told);
-    free(room);
-    return st;
+    return st == LOB_OK && me == 0 ? put_next(s, out, out->room, told) : st;
 }
 
 /* Take part until it is the turn of this plane. */
@@ -396,8 +401,7 @@ static lob_status put_until(lob_session *s, lob_plane_output *out, int64_t z)
 lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
                                   int64_t n)
 {
-    enum { MESSAGE = 1 << 26 }; /* bytes */
-    const int64_t plane = plane_bytes(out), at_once = plane < MESSAGE ? MESSAGE / plane : 1;
+    const int64_t plane = plane_bytes(out), at_once = planes_at_once(out);
     int64_t first, end;
     if (lob_team_size(s->team) == 1) return put_next(s, out, planes, n);
     lob_team_planes(&first, &end, s->team, s->team->rank, out->volume->dims.nz);
@@ -445,6 +449,7 @@ void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
 {
     lob_plane_writer_abort(out->writer);
     free(out->gathered);
+    free(out->room);
     free(out->comment);
     lob_session_give(s, out->held);
     *out = (lob_plane_output){.path = NULL};

@@ -96,6 +96,7 @@ typedef struct {
     int64_t z, own; /* with ranks: planes that rank 0 has, and those that this rank has put */
     void *gathered; /* the voxels, where they stay in memory, */
     int64_t held;   /* and what the session holds for them */
+    void *room;     /* of rank 0, for planes of the others */
 } lob_plane_output;
 
 /*

@@ -91,52 +91,15 @@ static lob_status append(lob_slab_pieces *p, int64_t more)
     return LOB_OK;
 }
 
-/* Sizes and values of a slab's pieces, which are numbered in the order of the scan. */
-static void add_sizes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first)
+/* Regions of a slab that begins at plane z, at their positions in the whole volume. */
+static void place_regions(const lob_slab_pieces *p, int64_t first, int64_t z)
 {
-    const int32_t *labels = slab->labelled.labels;
-    int64_t *voxels = p->voxels ? p->voxels + first : NULL;
-    double *value = p->value ? p->value + first : NULL;
-    const lob_volume *image = slab->in.image;
-    int32_t seen = 0;
-    if (slab->labelled.found == 0 || (!voxels && !value)) return;
-    for (int64_t i = 0; i < lob_voxels(image); i++) {
-        const int32_t label = labels[i];
-        if (label == 0) continue;
-        if (voxels) voxels[label - 1]++;
-        if (label <= seen) continue;
-        seen = label;
-        if (!value) continue;
-        lob_values(&value[label - 1], image->data, image->type, i, 1);
-        value[label - 1] = lob_component_value(value[label - 1], image->slope, image->inter);
+    for (lob_region *r = p->regions + first; r < p->regions + p->count; r++) {
+        r->first += z * p->dims.nx * p->dims.ny;
+        r->low[2] += (int32_t)z;
+        r->high[2] += (int32_t)z;
+        r->sum[2] += z * r->voxels;
     }
-}
-
-/* Regions of a slab's pieces, at their positions in the whole volume. */
-static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first,
-                              const lob_context *context)
-{
-    lob_region *regions = p->regions + first;
-    const int64_t count = slab->labelled.found;
-    if (slab->in.intensities) {
-        const lob_regions_input in = {slab->labelled.labels, LOB_I32, count, slab->in.image->dims,
-                                      slab->in.intensities};
-        const int64_t bytes = lob_regions_sum_bytes(&in, context);
-        LOB_TRY(lob_budget_hold(p->budget, bytes, p->error));
-        lob_status st =
-            lob_regions_sum(regions, p->values + first, &p->out->fine, &in, context, p->error);
-        lob_budget_release(p->budget, bytes);
-        if (st != LOB_OK) return st;
-    } else if (count > 0) {
-        memcpy(regions, slab->labelled.regions, (size_t)count * sizeof *regions);
-    }
-    for (int64_t i = 0; i < count; i++) {
-        regions[i].first += slab->z * p->dims.nx * p->dims.ny;
-        regions[i].low[2] += (int32_t)slab->z;
-        regions[i].high[2] += (int32_t)slab->z;
-        regions[i].sum[2] += slab->z * regions[i].voxels;
-    }
-    return LOB_OK;
 }
 
 /* ---- the seam ---- */
@@ -162,7 +125,8 @@ static void free_plane(lob_slab_pieces *p, int32_t *labels, void *values)
     lob_budget_free(p->budget, values, 1, plane_bytes(p));
 }
 
-lob_status lob_slab_pieces_begin(lob_slab_pieces *p, const lob_volume *image)
+/* Allocate what the seam needs, for images like this one. */
+static lob_status begin_seam(lob_slab_pieces *p, const lob_volume *image)
 {
     const int64_t plane = p->dims.nx * p->dims.ny;
     p->seam = *image;
@@ -189,23 +153,29 @@ static void free_seam(lob_slab_pieces *p)
     free_plane(p, p->first_plane, p->first_values);
 }
 
+/* What a slab's seams are made of: its labels there. */
+typedef struct {
+    int64_t z;
+    const lob_volume *image;
+    const int32_t *first, *last; /* planes */
+} slab_faces;
+
 /* Copy a plane of the slab to plane 0 or 1 of the seam. */
-static void copy_plane(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t from, int64_t to)
+static void copy_plane(lob_slab_pieces *p, const lob_volume *image, int64_t from, int64_t to)
 {
-    const lob_volume *image = slab->in.image;
     const size_t bytes = (size_t)(p->dims.nx * p->dims.ny) * lob_type_of(image->type)->bytes;
     if (!p->seam.data) return;
     for (int64_t c = 0; c < image->channels; c++)
         memcpy((char *)p->seam.data + (size_t)(2 * c + to) * bytes,
-               (const char *)image->data + (size_t)(c * slab->planes + from) * bytes, bytes);
+               (const char *)image->data + (size_t)(c * image->dims.nz + from) * bytes, bytes);
 }
 
 /* Unite the pieces of row y of the slab's first plane with those of row y + dy before the seam. */
-static void join_rows(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first, int64_t y,
-                      int dy, int dx)
+static void join_rows(lob_slab_pieces *p, const int32_t *labels, int64_t first, int64_t y, int dy,
+                      int dx)
 {
     const int64_t nx = p->dims.nx;
-    const int32_t *here = (const int32_t *)slab->labelled.labels + y * nx;
+    const int32_t *here = labels + y * nx;
     const uint32_t *there = p->last_plane + (y + dy) * nx;
     const int64_t a = p->dims.ny + y, b = y + dy; /* rows of the seam */
     uint32_t last[2] = {0, 0};
@@ -223,11 +193,10 @@ static void join_rows(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t
     }
 }
 
-static void join_planes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first)
+static void join_planes(lob_slab_pieces *p, const int32_t *labels, int64_t first)
 {
     const int n = p->options->neighbours, axis = p->options->slice_axis;
     const int max_apart = n == 6 || n == 4 ? 1 : n == 26 ? 3 : 2;
-    const int32_t *const labels = slab->labelled.labels;
     for (int64_t y = 0; y < p->dims.ny; y++) {
         const int64_t row = y * p->dims.nx;
         if (lob_all_zero(labels + row, (size_t)p->dims.nx * sizeof *labels)) continue;
@@ -235,58 +204,59 @@ static void join_planes(lob_slab_pieces *p, const lob_labelled_slab *slab, int64
             for (int dx = -1; dx <= 1; dx++) {
                 const int apart = 1 + (dy != 0) + (dx != 0);
                 if (apart > max_apart || (axis == 0 && dx) || (axis == 1 && dy)) continue;
-                if (y + dy >= 0 && y + dy < p->dims.ny) join_rows(p, slab, first, y, dy, dx);
+                if (y + dy >= 0 && y + dy < p->dims.ny) join_rows(p, labels, first, y, dy, dx);
             }
     }
 }
 
 /* Keep the slab's first plane, which is plane 1 of the seam, for the rank before. */
-static void keep_first_plane(lob_slab_pieces *p, const lob_labelled_slab *slab)
+static void keep_first_plane(lob_slab_pieces *p, const int32_t *labels)
 {
     const size_t bytes = plane_bytes(p) / (size_t)p->seam.channels;
     if (!p->first_plane) return;
-    memcpy(p->first_plane, slab->labelled.labels,
-           (size_t)(p->dims.nx * p->dims.ny) * sizeof *p->first_plane);
+    memcpy(p->first_plane, labels, (size_t)(p->dims.nx * p->dims.ny) * sizeof *labels);
     for (int64_t c = 0; p->seam.data && c < p->seam.channels; c++)
         memcpy((char *)p->first_values + (size_t)c * bytes,
                (const char *)p->seam.data + (size_t)(2 * c + 1) * bytes, bytes);
 }
 
-/* Join the slab to the one before, and remember its last plane for the next. */
-static void join_seam(lob_slab_pieces *p, const lob_labelled_slab *slab, int64_t first)
+/* Join a slab, whose pieces begin with `first`, to the one before, and remember its last plane for
+ * the next. */
+static void join_seam(lob_slab_pieces *p, const slab_faces *slab, int64_t first)
 {
     const int64_t plane = p->dims.nx * p->dims.ny;
-    const int32_t *last = (const int32_t *)slab->labelled.labels + (slab->planes - 1) * plane;
     if (!p->last_plane) return;
-    copy_plane(p, slab, 0, 1);
+    copy_plane(p, slab->image, 0, 1);
     if (slab->z > p->first_z)
-        join_planes(p, slab, first);
+        join_planes(p, slab->first, first);
     else
-        keep_first_plane(p, slab);
-    copy_plane(p, slab, slab->planes - 1, 0);
+        keep_first_plane(p, slab->first);
+    copy_plane(p, slab->image, slab->image->dims.nz - 1, 0);
     for (int64_t i = 0; i < plane; i++)
-        p->last_plane[i] = last[i] ? (uint32_t)(first + last[i]) : 0;
+        p->last_plane[i] = slab->last[i] ? (uint32_t)(first + slab->last[i]) : 0;
 }
 
-lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_labelled_slab *slab,
-                               const lob_context *context)
+lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_slab_found *found,
+                               const lob_volume *image, int64_t z)
 {
+    const void *const of_slab[COLUMNS] = {NULL, found->voxels, found->value, found->regions,
+                                          found->values};
+    const slab_faces faces = {z, image, found->first_plane, found->last_plane};
     const int64_t first = p->count;
-    LOB_TRY(append(p, slab->labelled.found));
-    add_sizes(p, slab, first);
-    if (p->options->regions) LOB_TRY(add_regions(p, slab, first, context));
-    join_seam(p, slab, first);
-    return LOB_OK;
-}
-
-lob_status lob_slab_pieces_take(lob_slab_pieces *p, const lob_slab_found *found)
-{
-    const size_t n = (size_t)found->found;
-    p->found = found;
-    p->out->foreground = found->foreground;
-    p->out->not_finite = found->not_finite;
+    void *column[COLUMNS];
+    size_t size[COLUMNS];
+    if (z == p->first_z && found->first_plane) LOB_TRY(begin_seam(p, image));
     LOB_TRY(append(p, found->found));
-    if (p->voxels && n > 0) memcpy(p->voxels, found->voxels, n * sizeof *p->voxels);
+    list_columns(column, size, p);
+    for (int c = 1; c < COLUMNS && found->found > 0; c++)
+        if (size[c])
+            memcpy(*(char **)column[c] + (size_t)first * size[c], of_slab[c],
+                   (size_t)found->found * size[c]);
+    if (p->regions) place_regions(p, first, z);
+    p->out->foreground += found->foreground;
+    p->out->not_finite += found->not_finite;
+    p->found = found->pairs ? found : NULL;
+    join_seam(p, &faces, first);
     return LOB_OK;
 }
 
@@ -306,14 +276,14 @@ static lob_status join_next(lob_slab_pieces *p, int32_t *labels, void *values)
 {
     const int64_t plane = p->dims.nx * p->dims.ny, first = p->count;
     lob_volume image = p->seam;
-    lob_labelled_slab slab = {.z = p->dims.nz, .planes = 1, .in.image = &image};
+    const slab_faces faces = {p->dims.nz, &image, labels, labels};
+    int32_t found = 0;
     image.dims.nz = 1;
     image.data = values;
-    slab.labelled.labels = labels;
     for (int64_t i = 0; i < plane; i++)
-        if (labels[i] > slab.labelled.found) slab.labelled.found = labels[i];
-    LOB_TRY(append(p, slab.labelled.found));
-    join_seam(p, &slab, first);
+        if (labels[i] > found) found = labels[i];
+    LOB_TRY(append(p, found));
+    join_seam(p, &faces, first);
     return LOB_OK;
 }
 

@@ -3,9 +3,8 @@
  * seams between slabs. components_stream.c labels the slabs; memory need not hold the volume.
  *
  * A piece is the part of a component that lies in one slab and is connected there. Pieces are
- * numbered from 0 through all slabs, in raster order inside a slab. Call lob_slab_pieces_begin
- * once, lob_slab_pieces_add for each slab in rising order, then lob_slab_pieces_select, which turns
- * pieces into labels.
+ * numbered from 0 through all slabs, in raster order inside a slab. Call lob_slab_pieces_add for
+ * each slab in rising order, then lob_slab_pieces_select, which turns pieces into labels.
  *
  * In a team each rank has a table of the pieces of its own slabs. lob_slab_pieces_select then joins
  * it to that of the next rank, through that one's first plane, and rank 0 gathers all tables: it
@@ -18,14 +17,6 @@
 #include "kernels/components/components.h"
 #include "kernels/components/components_voxel.h"
 #include "kernels/components/join/slab_share.h"
-
-/* A slab and the labels that a backend gave it: int32, in raster order, nothing removed. */
-typedef struct {
-    int64_t z, planes;
-    int64_t bytes; /* of labelled, as the budget counts them */
-    lob_components_input in;
-    lob_components_output labelled;
-} lob_labelled_slab;
 
 typedef struct {
     /* Set by the caller; the rest is 0 before. */
@@ -57,27 +48,20 @@ typedef struct {
     int32_t *first_plane;
     void *first_values;
 
-    const lob_slab_found *found; /* of lob_slab_pieces_take; NULL: none */
+    const lob_slab_found *found; /* of a slab with pairs; NULL: none */
 } lob_slab_pieces;
-
-/* Allocate what the seam needs, for images like this one. Returns LOB_OK or LOB_ENOMEM. */
-lob_status lob_slab_pieces_begin(lob_slab_pieces *pieces, const lob_volume *image);
 
 /*
  * Add a slab's pieces with their sizes, values and regions, and join them to the slab before.
  *
- *   context  in  threads and the memory that is left, for measuring
+ *   found  in  its pairs last until lob_slab_pieces_select returns
+ *   image  in  of the slab; values are looked at where found has planes
+ *   z      in  the slab's first plane in the volume
  *
  * Returns LOB_OK, LOB_EDATA (more pieces than 32 bits number) or LOB_ENOMEM.
  */
-lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_labelled_slab *slab,
-                               const lob_context *context);
-
-/*
- * In place of that, and of lob_slab_pieces_begin: add what a backend has found of a rank's only
- * slab, which has no labels yet. found lasts until lob_slab_pieces_select returns.
- */
-lob_status lob_slab_pieces_take(lob_slab_pieces *pieces, const lob_slab_found *found);
+lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_slab_found *found,
+                               const lob_volume *image, int64_t z);
 
 /*
  * Merge pieces into components, select these by size and number them. Sets found, count and type

@@ -1,4 +1,4 @@
-/* How a backend that labels a rank's slab as one hears the labels of its pieces from the team. */
+/* How a backend tells of the pieces of a slab before it paints them, and hears their labels. */
 #ifndef LOB_SLAB_SHARE_H
 #define LOB_SLAB_SHARE_H
 
@@ -6,7 +6,7 @@
 #include "kernels/team/team.h"
 
 /* The pieces of a slab, which is joined but not yet painted. They count from 1 in raster order.
- * Arrays are malloc'ed. */
+ * Arrays are the backend's. */
 typedef struct {
     int64_t found, foreground, not_finite; /* as in lob_components_output */
     int64_t *voxels;                       /* found; NULL where sizes do not decide */
@@ -15,15 +15,25 @@ typedef struct {
     uint32_t (*pairs)[2];
     int64_t pair_count;
     int64_t held; /* bytes that the backend holds meanwhile, with these arrays */
+
+    /* Of the CPU: nx*ny, the pieces of its first and last plane, in place of pairs; NULL where
+     * planes are not joined. The rest has an element for each piece, or is NULL where the options
+     * do not need it. */
+    const int32_t *first_plane, *last_plane;
+    double *value;
+    lob_region *regions; /* in the slab */
+    lob_region_values *values;
 } lob_slab_found;
 
 /* Of lob_components_input: the backend calls settle once, and paints what that says. */
 typedef struct lob_components_share {
-    lob_team *team; /* for the letters of pairs */
+    lob_team *team;              /* for the letters of pairs */
+    const lob_fine_levels *fine; /* of the whole volume's intensities */
+    bool known; /* labels are: of what is found, settle asks for the numbers of pieces and voxels */
 
     /*
      *   label  out  found: of each piece, 0: it is background; as long as the call lasts
-     *   type   out  of the labels
+     *   type   out  of the labels; LOB_TYPES, to the CPU: nothing is painted
      */
     lob_status (*settle)(void *user, const uint32_t **label, lob_type *type,
                          const lob_slab_found *found, lob_error *error);
