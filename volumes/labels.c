@@ -372,7 +372,7 @@ lob_status lob_labels_count(lob_label_set *set, const lob_volume *volume, const 
     entry *const slots = calloc((size_t)used, sizeof *slots);
     lob_status st = slots ? count_values(slots, &list, volume, name, error) : LOB_ENOMEM;
     if (st == LOB_OK) st = collect(set, slots, used, &list);
-    if (st == LOB_ENOMEM) lob_fail_file(error, st, name, "not enough memory to find its labels");
+    if (st == LOB_ENOMEM) lob_fail_file(error, st, name, "not enough memory for its labels");
     if (st != LOB_OK) lob_label_set_free(set);
     free(slots);
     free(list.entries);
@@ -390,7 +390,7 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
     free(map.slots);
     if (st == LOB_OK) return st;
     lob_label_set_free(set);
-    return lob_fail_file(error, st, name, "not enough memory to renumber its labels");
+    return lob_fail_file(error, st, name, "not enough memory for its labels");
 }
 
 static int32_t from_dense(void *user, int32_t label)
