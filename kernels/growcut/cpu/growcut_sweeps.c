@@ -338,7 +338,8 @@ static inline __attribute__((always_inline)) void find_costs(const sweeps *s, ui
     for (int x = 0; x < WIDE; x++) cost[x] = (uint16_t)(most[x] * unit + extra);
 }
 
-/* Take the paths that a row beside a stretch offers. Most offer none, even if levels were equal. */
+/* Take the paths that a row beside a stretch offers. Of those that are due nearly all might be
+ * cheaper somewhere: to find out first takes longer than it saves. */
 static inline __attribute__((always_inline)) void take_offers(const sweeps *s, uint16_t *best,
                                                               row_levels here, int64_t there,
                                                               int64_t x, int q)
@@ -347,13 +348,8 @@ static inline __attribute__((always_inline)) void take_offers(const sweeps *s, u
     const uint16_t *const keys = keys_of(s, there) + x;
     for (int dx = -1; dx <= 1; dx++) {
         const uint16_t *const from = keys + dx, extra = s->extra[q][dx + 1];
-        uint16_t cost[WIDE], any = 0;
+        uint16_t cost[WIDE];
         if (!s->leads[q][dx + 1]) continue;
-        for (int i = 0; i < WIDE; i++) {
-            const uint16_t least = (uint16_t)(from[i] + extra);
-            any |= (uint16_t)(best[i] ^ (best[i] < least ? best[i] : least));
-        }
-        if (!any) continue;
         find_costs(s, cost, here, levels, dx, extra);
 #pragma omp simd
         for (int i = 0; i < WIDE; i++) {
@@ -466,13 +462,15 @@ static int grow_stretch(const sweeps *s, int64_t row, int64_t at, int64_t x)
 
 /* ---- sweeps ---- */
 
-/* Rows from one to another, there and back. Returns whether one was due. */
+/* Rows from one to another, there and back, every other plane's in the other order: fewer are due
+ * again. Returns whether one was due. */
 static bool sweep_rows(const sweeps *s, int64_t from, int64_t to, int64_t *reached)
 {
     bool any = false;
     for (int64_t turn = 0; turn < 2 * (to - from); turn++) {
         const int64_t i = turn < to - from ? from + turn : 2 * to - from - 1 - turn;
-        const int64_t row = row_at(s, i % s->dims.ny, i / s->dims.ny);
+        const int64_t y = i % s->dims.ny, z = i / s->dims.ny;
+        const int64_t row = row_at(s, z % 2 ? s->dims.ny - 1 - y : y, z);
         const int64_t at = stretch_at(s, row, 0);
         for (int64_t k = 0; k < s->stretches; k++) {
             if (!s->due[at + k]) continue;
