@@ -88,6 +88,7 @@ static lob_status cut_of(lob_cells_job *j, lob_filter_cut *cut, lob_filter_input
     beyond_any = beyond;
     LOB_TRY(lob_team_reduce(j->team, &beyond_any, 1, LOB_TEAM_MAX, j->error));
     in->unbounded = beyond_any;
+    in->bounded = !beyond_any; /* it need not look again */
     *cut = lob_filter_cut_of(&plan, 0, plan.passes);
     if (cut->axis == 2 && cut->halo >= 0) return LOB_OK;
     cut->halo = j->planes;
@@ -157,45 +158,50 @@ lob_status lob_cells_sums_of_team(lob_cells_job *j, lob_cells_sums *sums, const 
     return st;
 }
 
-/* The sums of those pieces of the whole volume that begin in this rank's planes. around: from
- * voxel `from` of the volume on. */
-static lob_status add_pieces(lob_cells_job *j, lob_cells_sums **of_piece, int64_t *pieces,
-                             const lob_cells_pass *p, const float *around, int64_t from,
-                             const lob_team_reach *r, int64_t plane)
+/* Where the first piece at or behind a voxel begins, or all voxels end. */
+static int64_t next_piece(int64_t voxel, int64_t all)
 {
-    const int64_t first = (r->first * plane + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE;
-    const int64_t end = (r->end * plane + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE;
-    const int64_t all = j->planes * plane, begin = first * LOB_CELLS_PIECE;
+    const int64_t at = (voxel + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE * LOB_CELLS_PIECE;
+    return at < all ? at : all;
+}
+
+/* The sums of those pieces of the whole volume that begin in this rank's planes; the last of them
+ * may end behind these. */
+static lob_status add_pieces(lob_cells_job *j, lob_cells_sums **of_piece, int64_t *pieces,
+                             const lob_cells_pass *p)
+{
+    const int size = lob_team_size(j->team), rank = lob_team_rank(j->team);
+    lob_team_reach *of = NULL; /* in voxels */
+    float *here = NULL;
     lob_cells_pass q = *p;
-    *pieces = end - first;
-    q.n = (end * LOB_CELLS_PIECE < all ? end * LOB_CELLS_PIECE : all) - begin;
-    LOB_TRY(lob_budget_alloc(&j->steps.budget, of_piece, *pieces + 1, sizeof **of_piece, j->error));
-    if (*pieces == 0) return LOB_OK;
-    q.here = around + (begin - from);
-    lob_cells_add_pieces(*of_piece, &q, *pieces, j->steps.context->threads);
-    return LOB_OK;
+    lob_budget *const b = &j->steps.budget;
+    LOB_TRY(lob_budget_alloc(b, &of, size, sizeof *of, j->error));
+    for (int r = 0; r < size; r++) lob_team_planes(&of[r].first, &of[r].end, j->team, r, j->planes);
+    const int64_t plane = p->n / (of[rank].end - of[rank].first);
+    for (int r = 0; r < size; r++) {
+        of[r].first *= plane;
+        of[r].end *= plane;
+        of[r].from = next_piece(of[r].first, j->planes * plane);
+        of[r].to = next_piece(of[r].end, j->planes * plane);
+    }
+    q.n = of[rank].to - of[rank].from;
+    *pieces = (q.n + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE;
+    lob_status st = lob_budget_alloc(b, of_piece, *pieces + 1, sizeof **of_piece, j->error);
+    if (st == LOB_OK) st = lob_budget_alloc(b, &here, q.n + 1, sizeof *here, j->error);
+    if (st == LOB_OK) st = lob_team_deal(here, p->here, of, sizeof *here, j->team, j->error);
+    q.here = here;
+    if (st == LOB_OK) lob_cells_add_pieces(*of_piece, &q, *pieces, j->steps.context->threads);
+    lob_budget_free(b, here, q.n + 1, sizeof *here);
+    lob_budget_free(b, of, size, sizeof *of);
+    return st;
 }
 
 lob_status lob_cells_cubes_of_team(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p)
 {
-    int64_t first, end, pieces = 0, bytes = 0;
-    lob_team_planes(&first, &end, j->team, lob_team_rank(j->team), j->planes);
-    const int64_t plane = p->n / (end - first);
-    const int64_t halo = (LOB_CELLS_PIECE + plane - 1) / plane;
-    const lob_team_reach r = reach_of(j, halo, 1);
-    const lob_volume own = {
-        .data = (void *)p->here,
-        .type = LOB_F32,
-        .channels = 1,
-        .slope = 1,
-        .dims = {plane, 1, end - first}
-    };
-    lob_volume around = lob_volume_empty();
+    int64_t pieces = 0, bytes = 0;
     lob_cells_sums *of_piece = NULL;
     void *all = NULL;
-    lob_status st = fetch(j, &around, &own, halo, 1);
-    if (st == LOB_OK)
-        st = add_pieces(j, &of_piece, &pieces, p, around.data, r.from * plane, &r, plane);
+    lob_status st = add_pieces(j, &of_piece, &pieces, p);
     if (st == LOB_OK)
         st = lob_team_collect(j->team, &all, &bytes, of_piece, pieces * (int64_t)sizeof *of_piece,
                               j->error);
@@ -204,7 +210,6 @@ lob_status lob_cells_cubes_of_team(lob_cells_job *j, lob_cells_sums *sums, const
         lob_cells_join(p->kind, sums, (const lob_cells_sums *)all + k);
     free(all);
     lob_budget_free(&j->steps.budget, of_piece, pieces + 1, sizeof *of_piece);
-    lob_segment_drop(&j->steps, &around);
     return st == LOB_OK ? lob_team_tell(sums, sizeof *sums, j->team, j->error) : st;
 }
 
