@@ -425,7 +425,7 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
     [
         ("growcut image.nii seeds.nii -o l.nii", "1500KiB"),
         ("distance seeds.nii -o d.nii", "900KiB"),
-        ("maxima image.nii -o m.nii", "1400KiB"),
+        ("maxima image.nii -o m.nii", "1800KiB"),
         ("merge seeds.nii image.nii -o m.nii --height 2", "450KiB"),
         ("labels seeds.nii -o l.nii --fill-holes --dilate 0.5vox --min-size 2vox", "1500KiB"),
     ],
@@ -446,6 +446,19 @@ def test_as_many_tasks_do_as_one_without_memory_says(tmp_path, line, size):
     tasks = re.search(r"(\d+) tasks with as much as all parts", shared.stderr)[1]
     done = ranked(KINDS[-1], tasks, *line.split(), *memory, "--force", cwd=tmp_path)
     assert done.returncode == 0, (tasks, done.stderr)
+
+
+def test_tasks_of_maxima_have_room_for_the_plateaus_of_noise(tmp_path):
+    """The first task holds them all, however many share the volume."""
+    save(np.random.default_rng(3).random((60, 60, 70)).astype(np.float32), tmp_path / "image.nii")
+    line = ("maxima", "image.nii", "-o", "m.nii", "--force", "--threads", "1", "--max-memory")
+    done = lobule(*line, "1800KiB", cwd=tmp_path)
+    assert_one_line(done, 75, "tasks of mpirun or srun would do")
+    tasks = int(re.search(r"(\d+) tasks of", done.stderr)[1])
+    done = ranked("threads", tasks, *line, f"{1800 * tasks}KiB", cwd=tmp_path)
+    assert done.returncode == 0, (tasks, done.stderr)
+    assert "tasks" not in lobule(*line, "1100KiB", cwd=tmp_path).stderr
+    assert_one_line(ranked("threads", 2, *line, "1100KiB", cwd=tmp_path), 75, "more memory would do")
 
 
 def test_no_tasks_are_named_where_contacts_are_too_many_for_the_first(tmp_path):

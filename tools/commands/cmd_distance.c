@@ -208,7 +208,7 @@ static lob_status distance(lob_session *s, void *user)
     const lob_status st = in_memory(s, w);
     if (st == LOB_ENOMEM && lob_session_peek(s, &labels, w->slabs.path))
         lob_slabs_suggest(s, w->slabs.path, 0,
-                          voxel_bytes(w, (int64_t)lob_type_of(labels.type)->bytes));
+                          voxel_bytes(w, (int64_t)lob_type_of(labels.type)->bytes), 0);
     return st;
 }
 

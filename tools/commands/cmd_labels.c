@@ -122,6 +122,12 @@ static reaches reaches_of(const work *w, const lob_volume *v)
     return of;
 }
 
+/* What a task holds of planes that are reached, of so many others. */
+static int64_t beside(const lob_volume *v, int64_t reach, int64_t others)
+{
+    return (2 * reach < others ? 2 * reach : others) * v->dims.nx * v->dims.ny * AROUND;
+}
+
 static lob_status by_slabs(lob_session *s, work *w)
 {
     lob_slabs *const slabs = &w->slabs;
@@ -133,11 +139,10 @@ static lob_status by_slabs(lob_session *s, work *w)
     const int64_t tasks = slabs->plan > 0 ? slabs->plan : lob_team_size(s->team);
     const int64_t others = nz - (nz + tasks - 1) / tasks;
     const reaches reach = reaches_of(w, v);
-    const int64_t around = 2 * reach.far < others ? 2 * reach.far : others;
     lob_labels_steps_fit(&w->typed, &v->geometry);
     /* of pieces, labels and values; planes that are reached */
     slabs->seam_bytes = 2 * (int64_t)sizeof(int32_t) + 2 * reach.all * label;
-    slabs->common_bytes = around * v->dims.nx * v->dims.ny * AROUND;
+    slabs->common_bytes = beside(v, reach.far, others);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, label + WORKING, label));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, clean_slab, w);
 }
@@ -170,9 +175,10 @@ static lob_status labels(lob_session *s, void *user)
     if (s->ranks || w->slabs.plan > 0) return lob_slabs_close(s, &w->slabs, by_slabs(s, w));
     const lob_status st = in_memory(s, w);
     if (st == LOB_ENOMEM && lob_session_peek(s, &stored, w->slabs.path))
-        lob_slabs_suggest(s, w->slabs.path, reaches_of(w, &stored).far,
+        lob_slabs_suggest(s, w->slabs.path, 0,
                           WORKING + (int64_t)lob_type_of(stored.type)->bytes +
-                              (w->slabs.mask ? MASK : 0));
+                              (w->slabs.mask ? MASK : 0),
+                          beside(&stored, reaches_of(w, &stored).far, stored.dims.nz));
     return st;
 }
 

@@ -138,6 +138,14 @@ static lob_status find_in_slab(lob_session *s, const lob_slab *slab, void *user)
 /* Bytes of a voxel: tops, and labels with what joins them and once more. */
 enum { WORKING = 1 + 3 * 4 };
 
+/* What the first task holds of plateaus, if the image is noise: one in so many voxels is higher
+ * than all around it. */
+static int64_t plateaus_bytes(const work *w, const lob_volume *image)
+{
+    enum { EACH = 96 };
+    return lob_voxels(image) / (w->options.neighbours + 1) * EACH;
+}
+
 static lob_status by_slabs(lob_session *s, work *w)
 {
     lob_slabs *const slabs = &w->slabs;
@@ -147,6 +155,7 @@ static lob_status by_slabs(lob_session *s, work *w)
     w->image = slabs->volume;
     w->image.data = NULL;
     slabs->seam_bytes = 2 * (int64_t)sizeof(int32_t);
+    slabs->first_bytes = plateaus_bytes(w, &w->image);
     LOB_TRY(lob_slabs_cut(s, slabs, LOB_MAXIMA_HALO, 1, WORKING,
                           w->labels_path ? (int64_t)sizeof(int32_t) : 0));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, find_in_slab, w);
@@ -171,9 +180,11 @@ static lob_status maxima(lob_session *s, void *user)
         w->image = lob_volume_empty(); /* it was the file's */
         return lob_slabs_close(s, &w->slabs, st);
     }
+    lob_volume image;
     const lob_status st = in_memory(s, w);
-    if (st == LOB_ENOMEM && !(w->options.height > 0))
-        lob_slabs_suggest(s, w->slabs.path, LOB_MAXIMA_HALO, WORKING + (w->slabs.mask ? MASK : 0));
+    if (st == LOB_ENOMEM && !(w->options.height > 0) && lob_session_peek(s, &image, w->slabs.path))
+        lob_slabs_suggest(s, w->slabs.path, LOB_MAXIMA_HALO, WORKING + (w->slabs.mask ? MASK : 0),
+                          plateaus_bytes(w, &image));
     return st;
 }
 

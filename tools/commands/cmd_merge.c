@@ -148,7 +148,7 @@ static lob_status merge(lob_session *s, void *user)
         lob_session_peek(s, &labels, w->slabs.path) &&
         lob_session_peek(s, &image, w->slabs.labels_path))
         lob_slabs_suggest(s, w->slabs.path, 1,
-                          voxel_bytes(&labels) + (int64_t)lob_type_of(image.type)->bytes);
+                          voxel_bytes(&labels) + (int64_t)lob_type_of(image.type)->bytes, 0);
     return st;
 }
 

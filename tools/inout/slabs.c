@@ -8,6 +8,7 @@
 #include "volumes/reorient.h"
 #include "volumes/voxel_memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,9 +249,10 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int
     const int parts = lob_ranks_inside();
     const int64_t nz = w->volume.dims.nz;
     const int64_t memory = lob_session_left(s) + w->held;
-    const int64_t room = planes_in(w, (memory * parts - w->common_bytes) / 4 * 3, bytes);
-    const int64_t each = room > 1 ? room : 1;
-    const int64_t tasks = each < nz ? (nz + each - 1) / each : 2;
+    const int64_t beside = w->common_bytes + w->first_bytes;
+    const int64_t room = planes_in(w, (memory * parts - beside) / 4 * 3, bytes);
+    const int64_t tasks = room < 1 ? 0 : room < nz ? (nz + room - 1) / room : 2;
+    char what[64] = "more memory";
     const char *const whose = parts > 1 ? "a part's share of the memory" : "a task's memory";
     if (w->common_bytes >= memory)
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
@@ -258,11 +260,13 @@ static lob_status too_large(lob_session *s, const lob_slabs *w, int64_t fit, int
     if (fit < 1)
         return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
                                   "%s does not hold the work on one of its planes", whose);
+    if (tasks > 0)
+        snprintf(what, sizeof what, "%lld tasks%s", (long long)tasks,
+                 parts > 1 ? " with as much as all parts" : "");
     return lob_fail_file_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY, w->path,
-                              "%s holds the work on %lld of its %lld planes: %lld tasks%s would "
-                              "do, or a part of it (lobule crop)",
-                              whose, (long long)fit, (long long)nz, (long long)tasks,
-                              parts > 1 ? " with as much as all parts" : "");
+                              "%s holds the work on %lld of its %lld planes: %s would do, or a "
+                              "part of it (lobule crop)",
+                              whose, (long long)fit, (long long)nz, what);
 }
 
 lob_status lob_slabs_fit(lob_session *s, const lob_slabs *w, int64_t voxel_bytes)
@@ -435,7 +439,8 @@ lob_status lob_slabs_write(lob_session *s, lob_slabs *w, const lob_slab *slab, l
     return LOB_OK;
 }
 
-int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
+int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes,
+                        int64_t beside)
 {
     lob_volume image;
     if (s->host || s->context.device || lob_session_is_stored(s, path) ||
@@ -444,14 +449,15 @@ int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, in
     const lob_dims dims = image.dims;
     const int64_t each = image.channels * bytes_of(&image) + voxel_bytes;
     /* What was taken when the work failed is still held; a fourth is for what has any size. */
-    const int64_t memory = (lob_session_left(s) + s->held) / 4 * 3;
+    const int64_t memory = (lob_session_left(s) + s->held - beside) / 4 * 3;
     const int64_t fit = memory / lob_product(dims.nx, dims.ny, each, 1) - 2 * halo;
     return fit > 0 && fit < dims.nz ? (dims.nz + fit - 1) / fit : 0;
 }
 
-void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes)
+void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes,
+                       int64_t beside)
 {
-    const int64_t tasks = lob_slabs_tasks(s, path, halo, voxel_bytes);
+    const int64_t tasks = lob_slabs_tasks(s, path, halo, voxel_bytes, beside);
     if (tasks > 0)
         lob_error_add(&s->error, "; %lld tasks of mpirun or srun would do, or a part (lobule crop)",
                       (long long)tasks);

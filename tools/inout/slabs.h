@@ -36,6 +36,7 @@ typedef struct {
     double moved_bytes;      /* of a voxel: what goes to the task that has its column, and back */
     double met_bytes;        /* that each task brings to meetings of all, and hears from all */
     int64_t common_bytes;    /* that each task holds beside its planes; at once alone */
+    int64_t first_bytes;     /* that the first may hold too, where it is said how many would do */
     int64_t beside_bytes;    /* of a voxel of all files beside the image */
     bool at_once; /* a rank's planes are one slab, of all channels; LOB_ENOMEM where it does not fit
                    */
@@ -144,11 +145,14 @@ int64_t lob_slabs_voxels(const lob_slabs *w);
  * would do.
  *
  *   halo, voxel_bytes  in  as for lob_slabs_cut; voxel_bytes has mask and labels too
+ *   beside             in  bytes that a task holds beside its planes, the first at most
  */
-void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes);
+void lob_slabs_suggest(lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes,
+                       int64_t beside);
 
 /* That number; 0: it is not known, or none would do. */
-int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes);
+int64_t lob_slabs_tasks(const lob_session *s, const char *path, int64_t halo, int64_t voxel_bytes,
+                        int64_t beside);
 
 /* What this rank has sent so far; and report what all ranks have since then. */
 int64_t lob_slabs_sent(const lob_session *s);

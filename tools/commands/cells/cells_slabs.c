@@ -142,7 +142,8 @@ void lob_cells_suggest(lob_session *s, lob_cells_work *set)
     if (room > 8.0 * (double)each)
         lob_error_add(&s->error, ", or a part of %.0f voxels a side (lobule crop)",
                       floor(cbrt(room / (double)each)));
-    const int64_t tasks = lob_slabs_tasks(s, path, reach_of(set, &image), WORKING);
+    const int64_t tasks =
+        lob_slabs_tasks(s, path, 0, WORKING, beside(&image, reach_of(set, &image)));
     if (tasks > 0 && !set->walls)
         lob_error_add(&s->error, ", or %lld tasks of mpirun or srun", (long long)tasks);
 }

@@ -83,7 +83,7 @@ lob_status lob_growcut_suggest(lob_session *s, const work *w, lob_status status)
         !lob_session_peek(s, &seeds, w->seeds_path))
         return status;
     const int64_t each = voxel_bytes(s, w, &image, &seeds) + (w->slabs.mask ? MASK : 0);
-    lob_slabs_suggest(s, w->slabs.path, 1, each + (int64_t)lob_type_of(seeds.type)->bytes);
+    lob_slabs_suggest(s, w->slabs.path, 1, each + (int64_t)lob_type_of(seeds.type)->bytes, 0);
     return status;
 }
 
