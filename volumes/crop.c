@@ -48,6 +48,63 @@ bool lob_box_of(lob_box *box, const lob_volume *volume)
     return true;
 }
 
+/* How a box's first voxel is stored. */
+static double first_of(const lob_volume *scan, const lob_box *box)
+{
+    const int64_t *const at = box->first;
+    double value;
+    lob_values(&value, scan->data, scan->type,
+               (at[2] * scan->dims.ny + at[1]) * scan->dims.nx + at[0], 1);
+    return value;
+}
+
+/* Voxels of a box that are stored as another value than `fill`, which may be NaN. */
+static int64_t count_others(const lob_volume *scan, const lob_box *box, double fill)
+{
+    enum { BLOCK = 512 };
+    double values[BLOCK];
+    int64_t others = 0;
+    for (int64_t row = 0; row < box->size[1] * box->size[2]; row++) {
+        const int64_t y = box->first[1] + row % box->size[1];
+        const int64_t z = box->first[2] + row / box->size[1];
+        const int64_t first = (z * scan->dims.ny + y) * scan->dims.nx + box->first[0];
+        for (int64_t x = 0; x < box->size[0]; x += BLOCK) {
+            const int64_t n = box->size[0] - x < BLOCK ? box->size[0] - x : BLOCK;
+            lob_values(values, scan->data, scan->type, first + x, n);
+            for (int64_t i = 0; i < n; i++)
+                others += values[i] != fill && !(isnan(values[i]) && isnan(fill));
+        }
+    }
+    return others;
+}
+
+lob_box lob_field_of_view(const lob_volume *scan)
+{
+    const double least = 0.25;
+    lob_box box = lob_box_whole(scan->dims);
+    for (int end = 0; end < 6; end++) {
+        const int axis = end / 2;
+        const bool low = end % 2 == 0;
+        lob_box plane = box, rest = box;
+        int64_t filled = 0, others = 0;
+        plane.size[axis] = 1;
+        if (!low) plane.first[axis] += box.size[axis] - 1;
+        const double fill = first_of(scan, &plane);
+        while (filled < box.size[axis] && (others = count_others(scan, &plane, fill)) == 0) {
+            filled++;
+            plane.first[axis] += low ? 1 : -1;
+        }
+        const int64_t voxels = plane.size[0] * plane.size[1] * plane.size[2];
+        if ((double)others < least * (double)voxels ||
+            (double)filled < least * (double)lob_side(scan->dims, axis))
+            continue;
+        rest.size[axis] -= filled;
+        if (low) rest.first[axis] += filled;
+        if (count_others(scan, &rest, first_of(scan, &rest)) > 0) box = rest;
+    }
+    return box;
+}
+
 void lob_box_widen(lob_box *box, const int64_t margin[3], lob_dims dims)
 {
     for (int a = 0; a < 3; a++) {

@@ -216,6 +216,18 @@ static lob_status use(lob_carry_job *j, atlas *a, const lob_volume *image, const
     return LOB_OK;
 }
 
+/* An atlas's image or labels where the job computes, as far as the image's field of view goes: what
+ * was filled beyond has no votes. */
+static lob_status bring(lob_carry_job *j, lob_volume *out, const lob_volume *volume,
+                        const lob_box *view, lob_error *error)
+{
+    const lob_box all = lob_box_whole(volume->dims);
+    const lob_volume grid = lob_segment_box_grid(&volume->geometry, view);
+    return memcmp(view, &all, sizeof all) == 0
+               ? lob_segment_here(&j->steps, out, volume, error)
+               : lob_segment_onto(&j->steps, out, volume, &grid, LOB_RESAMPLE_NEAREST, 0, error);
+}
+
 static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
                            lob_error *error)
 {
@@ -223,8 +235,9 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
     lob_field field = {.mm = NULL};
     lob_register_stats stats;
-    lob_status st = lob_segment_here(&j->steps, &image, &a->image, error);
-    if (st == LOB_OK) st = lob_segment_here(&j->steps, &labels, &a->labels, error);
+    const lob_box view = lob_field_of_view(&a->image);
+    lob_status st = bring(j, &image, &a->image, &view, error);
+    if (st == LOB_OK) st = bring(j, &labels, &a->labels, &view, error);
     if (st == LOB_OK) st = register_atlas(j, &field, &stats, &image, false, share, why, error);
     if (st == LOB_OK) {
         j->out->atlas[i].cost = stats.cost_after;
@@ -244,68 +257,11 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
 
 /* ---- the stage ---- */
 
-/* Voxels of a box that are stored as another value than `fill`, which may be NaN. */
-static int64_t count_others(const lob_volume *scan, const lob_box *box, double fill, int threads)
-{
-    enum { PART = 512 };
-    int64_t others = 0;
-#pragma omp parallel for num_threads(threads) reduction(+ : others)
-    for (int64_t row = 0; row < box->size[1] * box->size[2]; row++) {
-        const int64_t y = box->first[1] + row % box->size[1];
-        const int64_t z = box->first[2] + row / box->size[1];
-        const int64_t first = (z * scan->dims.ny + y) * scan->dims.nx + box->first[0];
-        double value[PART];
-        for (int64_t x = 0; x < box->size[0]; x += PART) {
-            const int64_t n = box->size[0] - x < PART ? box->size[0] - x : PART;
-            lob_values(value, scan->data, scan->type, first + x, n);
-            for (int64_t k = 0; k < n; k++)
-                others += value[k] != fill && !(value[k] != value[k] && fill != fill);
-        }
-    }
-    return others;
-}
-
-/* A scan's field of view. Beyond it a scan may be filled with one value, and that border is no
- * border of the body: so many of its planes or more hold that alone, up to one of which as large a
- * part is something else at once. */
-static lob_status find_field_of_view(lob_carry_job *j)
-{
-    const lob_volume *const scan = j->in->scan;
-    lob_box *const box = &j->out->field_of_view;
-    const double least = 0.25;
-    *box = lob_box_whole(scan->dims);
-    for (int end = 0; end < 6; end++) {
-        const int axis = end / 2;
-        const int64_t side = box->size[axis], step = end % 2 ? -1 : 1;
-        int64_t filled = 0, others = 0;
-        lob_box plane = *box;
-        double fill;
-        if (end % 2) plane.first[axis] += side - 1;
-        plane.size[axis] = 1;
-        const int64_t *const at = plane.first;
-        lob_values(&fill, scan->data, scan->type,
-                   (at[2] * scan->dims.ny + at[1]) * scan->dims.nx + at[0], 1);
-        for (; filled < side && others == 0; filled += others == 0) {
-            LOB_TRY(lob_report(j->steps.context, j->steps.done));
-            others = count_others(scan, &plane, fill, j->steps.context->threads);
-            if (others == 0) plane.first[axis] += step;
-        }
-        if (others == 0) break; /* the scan is constant */
-        const int64_t voxels = plane.size[0] * plane.size[1] * plane.size[2];
-        if ((double)others < least * (double)voxels ||
-            (double)filled < least * (double)lob_side(scan->dims, axis))
-            continue;
-        if (end % 2 == 0) box->first[axis] += filled;
-        box->size[axis] -= filled;
-    }
-    return LOB_OK;
-}
-
 /* The scan on the grid for moving, which covers its field of view. */
 static lob_status make_grid(lob_carry_job *j, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
-    LOB_TRY(find_field_of_view(j));
+    j->out->field_of_view = lob_field_of_view(scan);
     lob_volume grid = lob_segment_box_grid(&scan->geometry, &j->out->field_of_view);
     double spacing[3] = {0, 0, 0};
     j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_register_spacing(scan);

@@ -181,6 +181,8 @@ lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_poin
         for (int64_t k = 0; k < kept; k++) sum += at[k].off;
         noise = fmax(sum / (double)kept, LEAST_NOISE);
     }
+    c->stats.points = p->count;
+    c->stats.matches = found ? kept : 0;
     if (found) apply(c, w, axis, n, middle);
     lob_budget_free(&c->budget, at, p->count, bytes);
     return LOB_OK;

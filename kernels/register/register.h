@@ -9,7 +9,8 @@
  * minimum spanning tree of a grid of points. The least sum is found exactly, on grids that become
  * finer, from fixed to moving and back, and both fields are made consistent (Heinrich et al., IEEE
  * TMI 2013). The affine is the trimmed least squares fit to such fields, a few times over; for it
- * no voxel counts around which all is alike, as where a scan was filled beyond its field of view.
+ * no voxel counts around which all is alike. Where a scan was filled with one value beyond its
+ * field of view (crop.h), it ends with that; the field goes on beyond as at its border.
  *
  * Words, costs and choices are whole numbers; of equal costs the shorter displacement, then the
  * first in raster order is taken. Real numbers are added in an order fixed by the data: same bytes
@@ -67,6 +68,14 @@ typedef struct {
     double folded;                               /* share of the grid where the field folds */
     double most_mm;                              /* the longest displacement */
     bool centres;                                /* it began with the centres on each other */
+    double view[2];        /* share of the fixed and of the moving scan's grid that counts: what
+                              lob_field_of_view leaves of it */
+    double overlap;        /* share of the fixed scan's data that the affine leads onto data of the
+                              moving one */
+    int64_t points;        /* that lay on the fixed scan when the affine was last fitted, */
+    int64_t matches;       /* and of these, those that it rests on */
+    bool doubtful;         /* more than 0.33 of bits differ after the affine, or less than 0.25
+                              overlaps, as where scans show other parts of the body */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
 } lob_register_stats;
 

@@ -3,6 +3,7 @@
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/register/register_voxel.h"
+#include "volumes/bytes.h"
 
 /* ---- affines ---- */
 
@@ -129,11 +130,53 @@ static lob_status make_levels(lob_register_image *image, lob_register_call *c,
     return st;
 }
 
-lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
-                                   const lob_volume *scan, double spacing_mm, const char *name)
+/* The part of a scan that its field of view takes, in ordinary memory, and counted; all of it:
+ * nothing. */
+static lob_status take_view(lob_volume *part, lob_box *view, lob_register_call *c,
+                            const lob_volume *scan)
+{
+    const bool away = scan->place.kind != LOB_PLACE_MEMORY;
+    const int64_t bytes = lob_volume_bytes(scan);
+    const lob_box all = lob_box_whole(scan->dims);
+    lob_volume seen = *scan, header = lob_volume_empty();
+    lob_status st = LOB_OK;
+    if (away) LOB_TRY(lob_budget_alloc(&c->budget, &seen.data, bytes, 1, c->error));
+    if (away) st = lob_device_download(c->device, seen.data, scan->data, bytes, c->error);
+    if (st == LOB_OK) *view = lob_field_of_view(&seen);
+    if (st == LOB_OK && memcmp(view, &all, sizeof all) != 0) {
+        const int64_t first[3] = {-view->first[0], -view->first[1], -view->first[2]};
+        header.dims = lob_box_dims(view);
+        header.geometry = lob_box_geometry(&scan->geometry, view);
+        if (lob_volume_like(part, &header, scan->type, 1) != LOB_OK)
+            st = lob_fail(c->error, LOB_ENOMEM, "no memory left for a part of a scan");
+        else
+            lob_volume_put(part, &seen, first);
+        if (st == LOB_OK) st = lob_budget_hold(&c->budget, lob_volume_bytes(part), c->error);
+        if (st != LOB_OK) lob_volume_free(part);
+    }
+    if (away) lob_budget_free(&c->budget, seen.data, bytes, 1);
+    return st;
+}
+
+/* All of the fixed scan in voxels of the grid over its field of view. */
+static lob_box all_of(const lob_volume *scan, const lob_box *view, const lob_register_image *image)
+{
+    lob_box all = lob_box_whole(image->dims);
+    for (int a = 0; a < 3; a++) {
+        const double ratio = scan->geometry.spacing_mm[a] / image->geometry.spacing_mm[a];
+        const int64_t low = view->first[a], high = lob_side(scan->dims, a) - low - view->size[a];
+        const int64_t below = (int64_t)ceil(ratio * (double)low - 1e-6);
+        all.first[a] = -below;
+        all.size[a] += below + (int64_t)ceil(ratio * (double)high - 1e-6);
+    }
+    return all;
+}
+
+static lob_status make_image(lob_register_image *image, lob_register_call *c,
+                             const lob_volume *scan, const char *name)
 {
     lob_resample_input in = {.volume = scan};
-    lob_register_grid(&in.dims, &in.geometry, scan, spacing_mm);
+    lob_register_grid(&in.dims, &in.geometry, scan, c->spacing_mm);
     image->dims = in.dims;
     image->geometry = in.geometry;
     image->voxels = lob_dims_voxels(in.dims);
@@ -144,8 +187,24 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
             c->error, LOB_EARG,
             "a grid of %g mm has too many voxels over the %s scan; %d along an axis are "
             "the most",
-            spacing_mm, name, LOB_REGISTER_MOST_SIDE);
+            c->spacing_mm, name, LOB_REGISTER_MOST_SIDE);
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &image->level,
                                 image->voxels * (int64_t)sizeof *image->level, c->error));
     return make_levels(image, c, &in, name);
+}
+
+lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
+                                   const lob_volume *scan, int which)
+{
+    lob_volume part = lob_volume_empty();
+    lob_box view;
+    LOB_TRY(take_view(&part, &view, c, scan));
+    const lob_status st =
+        make_image(image, c, part.data ? &part : scan, which == 0 ? "fixed" : "moving");
+    const lob_dims seen = lob_box_dims(&view);
+    c->stats.view[which] = (double)lob_dims_voxels(seen) / (double)lob_voxels(scan);
+    if (which == 0) c->all = all_of(scan, &view, image);
+    if (part.data) lob_budget_release(&c->budget, lob_volume_bytes(&part));
+    lob_volume_free(&part);
+    return st;
 }

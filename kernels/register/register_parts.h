@@ -4,6 +4,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/register/register.h"
+#include "volumes/crop.h"
 #include "volumes/voxel_finder.h"
 
 LOB_BEGIN_DECLS
@@ -47,10 +48,12 @@ typedef struct {
     lob_device *device; /* NULL: the CPU */
     lob_register_stats stats;
     lob_register_image fixed, moving, moved; /* moved: on the fixed one's grid, by the affine */
-    uint8_t *mask;                           /* on the fixed one's grid; NULL: everything counts */
-    lob_register_affine affine;              /* voxels of fixed -> voxels of moving */
-    lob_register_affine begin;               /* what it was before it was fitted */
-    uint64_t *words[2]; /* of fixed and moved, of the radius that is at work; */
+    double spacing_mm;                       /* of the grids */
+    lob_box all;                /* all of the fixed scan, in voxels of its grid: the field's grid */
+    uint8_t *mask;              /* on the fixed one's grid; NULL: everything counts */
+    lob_register_affine affine; /* voxels of fixed -> voxels of moving */
+    lob_register_affine begin;  /* what it was before it was fitted */
+    uint64_t *words[2];         /* of fixed and moved, of the radius that is at work; */
     uint64_t *of[2][LOB_REGISTER_MOST_RADIUS]; /* of each radius, from 1, once it was asked for, */
     bool fresh[2][LOB_REGISTER_MOST_RADIUS];   /* and whether they are those of the image */
     uint64_t no_data;                          /* the word where there is none */
@@ -66,10 +69,10 @@ lob_status lob_register_room(lob_register_call *c, void *block, int64_t bytes);
 void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume *scan,
                        double spacing_mm);
 
-/* Bring a scan to levels on a grid: linear, from the lowest thousandth of its values to the
- * highest. name: "fixed", for messages. */
+/* Bring a scan to levels on a grid, as far as its field of view goes: linear, from the lowest
+ * thousandth of its values to the highest. which: 0 fixed, 1 moving. */
 lob_status lob_register_image_make(lob_register_image *image, lob_register_call *c,
-                                   const lob_volume *scan, double spacing_mm, const char *name);
+                                   const lob_volume *scan, int which);
 
 /* ---- words ---- */
 
@@ -172,6 +175,8 @@ lob_status lob_register_tree_solve(const lob_register_costs *k, lob_register_cal
  *   affine    in/out  becomes what it was after the fit
  *   points    in      their displacements
  *   contrast  in      points of a contrast below the median are left out
+ *
+ * How many points counted, and agree with the affine, goes into the call's stats.
  */
 lob_status lob_register_affine_fit(lob_register_call *c, const lob_register_points *points,
                                    const int32_t *contrast);

@@ -149,9 +149,9 @@ static lob_status make_mask(lob_register_call *c)
 static lob_status prepare(lob_register_call *c)
 {
     const double asked = c->options->spacing_mm;
-    const double spacing = asked > 0.0 ? asked : lob_register_spacing(c->in->fixed);
-    LOB_TRY(lob_register_image_make(&c->fixed, c, c->in->fixed, spacing, "fixed"));
-    LOB_TRY(lob_register_image_make(&c->moving, c, c->in->moving, spacing, "moving"));
+    c->spacing_mm = asked > 0.0 ? asked : lob_register_spacing(c->in->fixed);
+    LOB_TRY(lob_register_image_make(&c->fixed, c, c->in->fixed, 0));
+    LOB_TRY(lob_register_image_make(&c->moving, c, c->in->moving, 1));
     c->moved = c->fixed;
     c->moved.level = NULL;
     LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &c->moved.level,
@@ -266,16 +266,40 @@ static lob_status make_room(lob_register_call *c)
 
 /* ---- measures ---- */
 
-/* The share of bits in which words of the fixed scan and the moved one differ, over the voxels that
+/* Bits in which words of two scans on the fixed one's grid differ, over the voxels of data that
  * count. p: displacements between them. */
-static lob_status share_of_bits(double *share, lob_register_call *c, const lob_register_points *p)
+static lob_status count_bits(double *bits, double *voxels, lob_register_call *c,
+                             uint64_t *const words[2], const lob_register_points *p)
 {
     uint64_t numbers[LOB_REGISTER_NUMBERS];
     lob_register_pass pass = pass_of(c, LOB_REGISTER_BITS);
     pass.points[0] = *p;
+    for (int k = 0; k < 2; k++) pass.words[k] = words[k];
     LOB_TRY(c->loops->pass(numbers, c, &pass));
-    const double bits = (double)numbers[2], voxels = (double)numbers[3];
+    *bits = (double)numbers[2];
+    *voxels = (double)numbers[3];
+    return LOB_OK;
+}
+
+/* The share of bits in which words of the fixed scan and the moved one differ. */
+static lob_status share_of_bits(double *share, lob_register_call *c, const lob_register_points *p)
+{
+    double bits, voxels;
+    LOB_TRY(count_bits(&bits, &voxels, c, c->words, p));
     *share = voxels > 0 ? bits / (60.0 * voxels) : 0.0;
+    return LOB_OK;
+}
+
+/* How far the affine can be trusted. */
+static lob_status judge_affine(lob_register_call *c)
+{
+    uint64_t *const own[2] = {c->words[0], c->words[0]};
+    double bits, voxels, both;
+    LOB_TRY(count_bits(&bits, &voxels, c, own, &none));
+    LOB_TRY(count_bits(&bits, &both, c, c->words, &none));
+    c->stats.overlap = voxels > 0 ? both / voxels : 0.0;
+    c->stats.cost_affine = both > 0 ? bits / (60.0 * both) : 0.0;
+    c->stats.doubtful = c->stats.cost_affine > 0.33 || c->stats.overlap < 0.25;
     return LOB_OK;
 }
 
@@ -475,21 +499,38 @@ static lob_status find_displacements(lob_register_points p[2], lob_register_call
     return LOB_OK;
 }
 
-/* The field in voxels of the grid becomes one in mm of the world, with the affine; where it folds
- * and how far it reaches. */
+/* Displacements in voxels become a field in mm of the world, with the affine, on a grid over all
+ * of the fixed scan. */
+static lob_register_pass field_pass(lob_field *out, const lob_register_call *c,
+                                    const lob_register_points *p)
+{
+    const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
+    const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
+    const int64_t *const first = c->all.first;
+    lob_register_pass pass = pass_of(c, LOB_REGISTER_FIELD);
+    out->dims = lob_box_dims(&c->all);
+    out->geometry = lob_box_geometry(&c->fixed.geometry, &c->all);
+    pass.n = lob_dims_voxels(out->dims);
+    pass.dims = out->dims;
+    pass.points[0] = *p;
+    pass.here = lob_register_to_world(&out->geometry);
+    pass.there = lob_register_after(&moving, &c->affine);
+    const lob_register_affine affine = lob_register_after(&pass.there, &back);
+    memcpy(out->affine, affine.m, sizeof out->affine);
+    for (int b = 0; b < 3; b++) {
+        pass.points[0].first[b] -= first[b];
+        for (int a = 0; a < 3; a++) pass.there.m[a][3] += pass.there.m[a][b] * (double)first[b];
+    }
+    return pass;
+}
+
+/* The field, where it folds and how far it reaches. */
 static lob_status make_field(lob_field *out, lob_register_call *c, const lob_register_points *p)
 {
     const bool there = c->in->fixed->place.kind != LOB_PLACE_MEMORY, travels = c->device && !there;
-    const int64_t bytes = 3 * c->fixed.voxels * (int64_t)sizeof *out->mm;
-    const lob_register_affine moving = lob_register_to_world(&c->moving.geometry);
-    const lob_register_affine back = lob_register_to_voxel(&c->fixed.geometry);
-    lob_register_pass pass = pass_of(c, LOB_REGISTER_FIELD);
-    pass.points[0] = *p;
-    pass.there = lob_register_after(&moving, &c->affine);
-    const lob_register_affine affine = lob_register_after(&pass.there, &back);
     uint64_t numbers[LOB_REGISTER_NUMBERS] = {0};
-    *out = (lob_field){.dims = c->fixed.dims, .geometry = c->fixed.geometry};
-    memcpy(out->affine, affine.m, sizeof out->affine);
+    lob_register_pass pass = field_pass(out, c, p);
+    const int64_t bytes = 3 * pass.n * (int64_t)sizeof *out->mm;
     if (there) out->device = c->device;
     if (there)
         LOB_TRY(lob_device_alloc(c->device, (void **)&out->mm, bytes, c->error));
@@ -526,7 +567,7 @@ static lob_status run(lob_field *out, lob_register_call *c)
     }
     LOB_TRY(move(c));
     LOB_TRY(make_words(c, levels[0].radius));
-    LOB_TRY(share_of_bits(&c->stats.cost_affine, c, &none));
+    LOB_TRY(judge_affine(c));
     c->stats.cost_after = c->stats.cost_affine;
     lob_status st = c->options->affine_only ? LOB_OK : find_displacements(p, c);
     if (st == LOB_OK) st = make_field(out, c, &p[0]);

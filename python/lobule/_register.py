@@ -113,7 +113,9 @@ def register(
                     "best" of both
     moving_spacing  of an array `moving`: its voxel sizes; None: as `spacing`
 
-    Returns a Field; report gets the shares of bits that differ, of folds, and the longest displacement.
+    Returns a Field; report gets the shares of bits that differ, of the fixed scan that overlaps the
+    moving one, and of folds, the points that the affine rests on, whether it is "doubtful", the share
+    of each scan that is its "field_of_view", and the longest displacement.
     """
     spacing, axes = options.get("spacing"), options.get("axes", "zyx")
     call, of = begin(fixed, options, gpu=True)
@@ -126,7 +128,9 @@ def register(
     given = _abi.lob_register_input(pointer(seen), pointer(moved), covered.address)
     stats, out = _abi.lob_register_stats(), _abi.lob_field()
     call.run(library.lob_register, byref(out), byref(stats), byref(given), byref(chosen))
-    call.tell(stats, "cost_before", "cost_affine", "cost_after", "folded", "most_mm", "working_bytes")
+    call.tell(stats, "cost_before", "cost_affine", "cost_after", "overlap", "matches", "points", "doubtful", "folded", "most_mm",
+              "working_bytes")  # fmt: skip
+    call.report["field_of_view"] = list(stats.view)
     call.report["start"] = "centres" if stats.centres else "headers"
     shape = (3, out.dims.nz, out.dims.ny, out.dims.nx)
     voxels, matrix = affine_of(out.geometry), affine_of(out)

@@ -131,12 +131,12 @@ def test_a_structure_may_be_missing_in_atlases(cohort, tmp_path):
 
 
 def test_an_atlas_that_is_nan_where_the_scan_lies_is_left_out(cohort, tmp_path):
-    """The scan is a corner of its patient, and one atlas has values beyond that corner alone."""
+    """The scan is a corner of its patient, and one atlas has values beyond that corner alone, one of them far from its end."""
     whole = nibabel.load(cohort / "s1.nii.gz")
     nibabel.save(whole.slicer[:24], tmp_path / "corner.nii.gz")
     other = nibabel.load(cohort / "s2.nii.gz")
     image = other.get_fdata(dtype=np.float32)
-    image[:41] = np.nan
+    image[:41], image[38, 2, 2] = np.nan, 0
     save(image, tmp_path / "nan.nii.gz", other.affine)
     rows = [(tmp_path / "nan.nii.gz", cohort / "l2.nii.gz"), (cohort / "s3.nii.gz", cohort / "l3.nii.gz")]
     table = tmp_path / "table.tsv"
@@ -191,6 +191,27 @@ def test_what_is_filled_beyond_a_field_of_view_is_no_border_of_the_body(cohort, 
     size[axis] //= 2
     assert json.loads((tmp_path / "report.json").read_text())["results"]["field_of_view"] == {"first": [0, 0, 0], "size": size}
     assert "scan.nii.gz: is filled with one value beyond a field of view of {} x {} x {} voxels".format(*size) in done.stderr
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_filled_parts_of_atlases_have_no_votes(cohort, tmp_path, axis):
+    """What one atlas does not show, the other does; what either was filled with is nobody's background."""
+    for i, part in ((2, 0), (3, 1)):
+        scan, truth = (nibabel.load(cohort / f"{kind}{i}.nii.gz") for kind in "sl")
+        filled, wanted = np.asarray(scan.dataobj).copy(), np.asarray(truth.dataobj).copy()
+        size = filled.shape[axis]
+        half = [slice(None)] * 3
+        half[axis] = slice(0, size * 2 // 5) if part == 0 else slice(size * 3 // 5, None)
+        filled[tuple(half)], wanted[tuple(half)] = -1024, 0
+        save(filled, tmp_path / f"s{i}.nii.gz", scan.affine)
+        save(wanted, tmp_path / f"l{i}.nii.gz", scan.affine)
+    write_table(tmp_path / "table.tsv", (2, 3))
+    good("carry", cohort / "s1.nii.gz", "--atlases", tmp_path / "table.tsv", "-o", tmp_path / "out.nii.gz",
+         "--votes", tmp_path / "votes.nii.gz", *GRID)  # fmt: skip
+    found, wanted = load(tmp_path / "out.nii.gz"), load(cohort / "l1.nii.gz")
+    assert min(dice(found, wanted, label) for label in FEW) > 0.92
+    votes = load(tmp_path / "votes.nii.gz").reshape(*found.shape, -1)
+    assert min(votes[..., l][wanted == label].mean() for l, label in enumerate(FEW)) > 0.7
 
 
 def test_all_but_one_slice_is_filled(cohort, tmp_path):

@@ -103,6 +103,34 @@ def test_affine_of_a_thin_slab(phantom, tmp_path, planes):
     assert np.median(errors(tmp_path / "field.nii", transform, fixed, moving)) < 0.5
 
 
+@pytest.mark.parametrize("axis", [0, 2])
+@pytest.mark.parametrize("which", ["fixed", "moving"])
+def test_a_filled_part_is_no_border_of_the_body(phantom, tmp_path, which, axis):
+    """Beyond its field of view a scan holds one value; the field covers that too."""
+    transform = rotation(sitk.ReadImage(str(phantom / "scan.nii")), (1, 0.5, 0.3), 10)
+    scans = dict(zip(("fixed", "moving"), make_fixed(phantom, tmp_path, transform, (5, 5, 6))))
+    array = sitk.GetArrayFromImage(scans[which])
+    half = [slice(None)] * 3
+    half[axis] = slice(array.shape[axis] // 2, None)
+    array[tuple(half)] = -1024
+    filled = sitk.GetImageFromArray(array)
+    filled.CopyInformation(scans[which])
+    sitk.WriteImage(filled, str(tmp_path / "filled.nii"))
+    sitk.WriteImage(scans["moving"], str(tmp_path / "moving.nii"))
+    names = {"fixed": "fixed.nii", "moving": "moving.nii", which: "filled.nii"}
+    done = good("register", names["fixed"], names["moving"], "-o", "field.nii", "--report", "r.json", "--affine-only", cwd=tmp_path)
+    size = list(filled.GetSize())
+    size[2 - axis] //= 2
+    scans[which] = filled[tuple(slice(0, n) for n in size)]
+    assert np.median(errors(tmp_path / "field.nii", transform, scans["fixed"], scans["moving"])) < 0.5
+    results = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert results["field_of_view"] == pytest.approx([0.5, 1] if which == "fixed" else [1, 0.5], abs=0.01)
+    assert "filled.nii: 50 % of it is filled with one value" in done.stderr
+    field, fixed = nibabel.load(tmp_path / "field.nii"), nibabel.load(tmp_path / names["fixed"])
+    for n, m, a, b in zip(field.shape, fixed.shape, field.header.get_zooms(), fixed.header.get_zooms()):
+        assert m * b <= n * a < m * b + 2 * a
+
+
 @pytest.mark.parametrize("name", ["translation", "rotation"])
 def test_affine_of_a_head(shared, tmp_path, name):
     """Noise around the head, and zeros beyond its field of view, draw nothing aside."""
@@ -112,6 +140,21 @@ def test_affine_of_a_head(shared, tmp_path, name):
     fixed, moving = make_fixed(tmp_path, tmp_path, transform, (3, 3, 3))
     good("register", "fixed.nii", "scan.nii", "-o", "field.nii", "--affine-only", cwd=tmp_path)
     assert np.median(errors(tmp_path / "field.nii", transform, fixed, moving)) < 0.5
+
+
+def test_what_overlaps_and_a_doubt(phantom, tmp_path):
+    """A scan onto itself is in no doubt; one of noise is, and a note says so."""
+    done = good("register", phantom / "scan.nii", phantom / "scan.nii", "-o", "f.nii", "--affine-only", "--report", "r.json",
+                "--grid", STEP, cwd=tmp_path)  # fmt: skip
+    results = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert results["overlap"] == 1 and not results["doubtful"] and done.stderr == ""
+    assert 0.2 < results["matches"] / results["points"] <= 0.3  # six tenths of the half of highest contrast
+    noise = np.random.default_rng(0).normal(size=(48, 40, 36)).astype(np.float32)
+    save(noise, tmp_path / "noise.nii", np.diag([6.0, 6, 6, 1]))
+    done = good("register", phantom / "scan.nii", "noise.nii", "-o", "g.nii", "--affine-only", "--report", "r.json",
+                "--grid", STEP, cwd=tmp_path)  # fmt: skip
+    assert json.loads((tmp_path / "r.json").read_text())["results"]["doubtful"]
+    assert "noise.nii: may lie wrong on" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_one_wild_voxel_changes_little(phantom, tmp_path):

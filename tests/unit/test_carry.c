@@ -203,48 +203,6 @@ TEST(shares_keep_to_the_limit)
     free(c);
 }
 
-/* Planes at an end of a scan, and nearly all of them, hold one value, which may be NaN. */
-TEST(sees_what_is_filled)
-{
-    static const struct {
-        int axis, from, to; /* planes that are not filled */
-        int64_t first, size;
-    } cases[] = {
-        {0, 9,  SIDE,     9,  SIDE - 9 },
-        {1, 0,  SIDE - 8, 0,  SIDE - 8 },
-        {2, 8,  SIDE - 8, 8,  SIDE - 16},
-        {2, 16, 17,       16, 1        },
-        {1, 7,  SIDE - 7, 0,  SIDE     },
-    };
-    const double mm[3] = {3, 3, 3};
-    carry_case *const c = make_case();
-    float *const filled = malloc(N * sizeof *filled);
-    assert_non_null(filled);
-    const lob_volume scan = volume_of(filled, LOB_F32, c->volume.dims, mm);
-    lob_carry_options options = lob_carry_defaults();
-    options.grid_mm = 12;
-    c->in.scan = &scan;
-    for (size_t k = 0; k < COUNT(cases); k++) {
-        lob_carry_output out;
-        for (int i = 0; i < N; i++) {
-            const int at[3] = {i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE};
-            const int plane = at[cases[k].axis];
-            const bool seen = plane >= cases[k].from && plane < cases[k].to;
-            filled[i] = seen ? (float)c->scan[i] : k % 2 ? -9 : NAN;
-        }
-        c->done = 0;
-        assert_ok(lob_carry(&out, &c->in, &options, &c->context, NULL));
-        for (int a = 0; a < 3; a++) {
-            const bool along = a == cases[k].axis;
-            assert_int_equal(out.field_of_view.first[a], along ? cases[k].first : 0);
-            assert_int_equal(out.field_of_view.size[a], along ? cases[k].size : SIDE);
-        }
-        lob_carry_output_free(&out);
-    }
-    free(filled);
-    free(c);
-}
-
 TEST(refuses)
 {
     carry_case *const c = make_case();

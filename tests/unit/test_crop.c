@@ -206,6 +206,46 @@ TEST(grids_that_are_no_part)
     }
 }
 
+/* A scan whose planes at an end, or nearly all of them, hold one value, which may be NaN. */
+TEST(field_of_view)
+{
+    enum { SIDE = 12 };
+    static const struct {
+        const char *what;
+        int axis, from, to; /* planes that are not filled, */
+        int border;         /* the first of them but for so many rows */
+        float step;         /* between their voxels */
+        int64_t first, size;
+    } rows[] = {
+        {"a third, low",              0, 4, SIDE,     0,  1, 4, SIDE - 4},
+        {"a third, high",             1, 0, SIDE - 4, 0,  1, 0, SIDE - 4},
+        {"both ends",                 2, 3, SIDE - 3, 0,  1, 3, SIDE - 6},
+        {"all but one plane",         2, 7, 8,        0,  1, 7, 1       },
+        {"less than a quarter",       1, 2, SIDE,     0,  1, 0, SIDE    },
+        {"nothing",                   0, 0, SIDE,     0,  1, 0, SIDE    },
+        {"what begins slowly",        0, 4, SIDE,     10, 1, 0, SIDE    },
+        {"a third of the plane ends", 0, 4, SIDE,     8,  1, 4, SIDE - 4},
+        {"another value alone",       0, 4, SIDE,     0,  0, 0, SIDE    },
+    };
+    const lob_dims sides = {SIDE, SIDE, SIDE};
+    for (size_t k = 0; k < COUNT(rows); k++) {
+        lob_volume v = zeros(LOB_F32, sides, 1);
+        lob_box want = lob_box_whole(sides);
+        for (int i = 0; i < SIDE * SIDE * SIDE; i++) {
+            const int place[3] = {i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE};
+            const int plane = place[rows[k].axis], from = rows[k].from;
+            const bool seen =
+                plane >= from && plane < rows[k].to && (plane > from || place[1] >= rows[k].border);
+            ((float *)v.data)[i] = seen ? 5 + rows[k].step * (float)i : k % 2 ? -9 : NAN;
+        }
+        want.first[rows[k].axis] = rows[k].first;
+        want.size[rows[k].axis] = rows[k].size;
+        const lob_box found = lob_field_of_view(&v);
+        if (memcmp(&found, &want, sizeof want) != 0) fail_msg("%s", rows[k].what);
+        lob_volume_free(&v);
+    }
+}
+
 static lob_status crop_attempt(void *user)
 {
     lob_volume v = numbered();

@@ -51,14 +51,38 @@ static lob_status find(lob_session *s, work *w)
     return LOB_OK;
 }
 
+/* What of the scans counted; a note of each that is filled in part. */
+static void report_views(lob_session *s, const work *w)
+{
+    const char *const names[2] = {w->fixed, w->moving};
+    cJSON_AddItemToObject(s->results, "field_of_view", cJSON_CreateDoubleArray(w->stats.view, 2));
+    for (int k = 0; k < 2; k++)
+        if (w->stats.view[k] < 1)
+            lob_session_note(s,
+                             "%s: %.0f %% of it is filled with one value beyond its field of view, "
+                             "which alone counts",
+                             names[k], 100 * (1 - w->stats.view[k]));
+}
+
+static void note_doubt(lob_session *s, const work *w)
+{
+    if (w->stats.doubtful)
+        lob_session_note(s,
+                         "%s: may lie wrong on %s: after the affine %.0f %% of it overlaps, where "
+                         "%.0f %% of bits differ; look at the result",
+                         w->moving, w->fixed, 100 * w->stats.overlap, 100 * w->stats.cost_affine);
+}
+
 static void report(lob_session *s, const work *w)
 {
     cJSON *const affine = cJSON_AddArrayToObject(s->results, "affine");
     cJSON_AddStringToObject(s->results, "start", w->stats.centres ? "centres" : "headers");
     LOB_JSON_NUMBERS(s->results, {"cost_before", w->stats.cost_before},
                      {"cost_affine", w->stats.cost_affine}, {"cost_after", w->stats.cost_after},
-                     {"folded", w->stats.folded}, {"most_mm", w->stats.most_mm},
-                     {"working_bytes", w->stats.working_bytes});
+                     {"overlap", w->stats.overlap}, {"points", w->stats.points},
+                     {"matches", w->stats.matches}, {"folded", w->stats.folded},
+                     {"most_mm", w->stats.most_mm}, {"working_bytes", w->stats.working_bytes});
+    cJSON_AddBoolToObject(s->results, "doubtful", w->stats.doubtful);
     for (int i = 0; affine && i < 3; i++)
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(w->found.affine[i], 4));
 }
@@ -66,6 +90,8 @@ static void report(lob_session *s, const work *w)
 static lob_status write_results(lob_session *s, work *w)
 {
     report(s, w);
+    report_views(s, w);
+    note_doubt(s, w);
     if (w->field) {
         LOB_TRY(lob_session_take(
             s, lob_product(lob_dims_voxels(w->found.dims), 3, sizeof(float), 1), w->field));
@@ -141,7 +167,11 @@ const lob_command lob_command_register = {
         "slices work too. `lobule warp` brings other volumes, such as labels, along.\n"
         "The field covers FIXED, by default at 3 mm, or at 1/64 of its longest side where that is "
         "less but not finer than its voxels. A point of FIXED plus its displacement is the point "
-        "of MOVING.",
+        "of MOVING. A quarter of a scan or more that was filled with one value beyond its field of "
+        "view does not count.\n"
+        "The report tells how far to trust it: how much of FIXED overlaps MOVING, how many bits of "
+        "their surroundings differ, on how many of the points the affine rests. Where less than a "
+        "quarter overlaps or more than a third differs, a note says so.",
     .examples = "lobule register target.nii.gz atlas.nii.gz -o field.nii.gz --moved moved.nii.gz\n"
                 "lobule warp atlas_labels.nii.gz field.nii.gz --like target.nii.gz --labels "
                 "-o labels.nii.gz",
