@@ -53,11 +53,11 @@ bool lob_growcut_stops(const lob_growcut_section *section, int64_t reached)
 bool lob_growcut_in_parts(lob_growcut_result *result, lob_growcut_part *part, const void *engine,
                           int64_t parts, int threads)
 {
-    int64_t seeds = 0, outside = 0, reached = 0, ties = 0;
+    int64_t seeds = 0, outside = 0, reached = 0, ties = 0, steps = 0;
     uint64_t largest = 0;
     bool overflow = false, failed = false;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, parts / (64 * threads) + 1)        \
-    reduction(+ : seeds, outside, reached, ties) reduction(max : largest)                          \
+    reduction(+ : seeds, outside, reached, ties) reduction(max : largest, steps)                   \
     reduction(|| : overflow, failed)
     for (int64_t i = 0; i < parts; i++) {
         lob_growcut_result of = {0};
@@ -68,6 +68,7 @@ bool lob_growcut_in_parts(lob_growcut_result *result, lob_growcut_part *part, co
         ties += of.stats.ties;
         overflow = overflow || of.overflow;
         if (of.largest > largest) largest = of.largest;
+        if (of.steps > steps) steps = of.steps;
     }
     result->stats.seeds += seeds;
     result->stats.seeds_outside += outside;
@@ -75,6 +76,7 @@ bool lob_growcut_in_parts(lob_growcut_result *result, lob_growcut_part *part, co
     result->stats.ties += ties;
     result->overflow = result->overflow || overflow;
     if (largest > result->largest) result->largest = largest;
+    if (steps > result->steps) result->steps = steps;
     return !failed;
 }
 
@@ -133,9 +135,8 @@ static lob_status flood(const lob_growcut_section *section, int key_bits, lob_gr
                         lob_error *error)
 {
     lob_growcut_result result;
-    int64_t steps;
-    LOB_TRY(lob_growcut_flood(section, &result, &steps, error));
-    const bool wide = !fit_32_bits(section, steps);
+    LOB_TRY(lob_growcut_flood(section, &result, error));
+    const bool wide = !fit_32_bits(section, result.steps);
     if (wide && key_bits == 32)
         return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
     *stats = lob_growcut_section_stats(section, &result, wide || key_bits == 64 ? 64 : 32);

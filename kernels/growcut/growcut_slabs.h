@@ -8,7 +8,8 @@
  * planes around it, and take the lower ones; all is done when nobody has anything to tell. Each
  * step of a path lies within the planes of one rank, and keys only fall, so the keys at the end are
  * those of the whole volume, whoever has grown what before. Rounds end with such an exchange each.
- * So does every wave of a flood, which rises in all ranks at once: of what it has reached.
+ * In a flood a label can rise where the cost stays; why that comes to rest too is told in
+ * cpu/growcut_flood.h.
  */
 #ifndef LOB_GROWCUT_SLABS_H
 #define LOB_GROWCUT_SLABS_H

@@ -113,6 +113,8 @@ typedef struct {
     lob_status status;
 } intent;
 
+_Static_assert(sizeof(intent) == LOB_TEAM_MEETING, "what team.h says of a meeting");
+
 static intent intent_of(int64_t call, int64_t bytes, const void *few)
 {
     intent mine = {.call = call, .bytes = bytes};

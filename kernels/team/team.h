@@ -19,6 +19,9 @@
 
 LOB_BEGIN_DECLS
 
+/* Bytes that each rank brings to a call of all, and hears of each. */
+enum { LOB_TEAM_MEETING = 152 };
+
 /* What a rank sends to another and has from it; either may be 0 bytes. Both name the same sizes,
  * and arrays of both are in ordinary memory or on devices. */
 typedef struct {

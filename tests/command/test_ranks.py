@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from conftest import PROGRAM, assert_one_line, cases, good, load, lobule, save
+from scipy import ndimage
 
 LAUNCHERS = [name for name in ("openmpi", "mpich") if shutil.which(f"mpirun.{name}")]
 HERE = os.path.dirname(PROGRAM)
@@ -265,8 +266,7 @@ NUCLEI = [
 
 @pytest.mark.parametrize("kind", TEAMS)
 def test_cells_are_those_of_one_task(tmp_path, kind):
-    # tasks of MPICH spin while they wait, so that a flood of more than there are cores takes minutes
-    for number in [4] if kind == "mpich" else cases(len(NUCLEI)):
+    for number in cases(len(NUCLEI)):
         line, dtype, planes = NUCLEI[number % len(NUCLEI)]
         good("phantom", "cells", "-o", "nuclei.nii", "--nuclei", "--size", f"{24 + number},20,{planes}", "--spacing", "0.002,0.002,0.003", "--cells", 3, "--force", cwd=tmp_path)
         image = load(tmp_path / "nuclei.nii").astype(dtype)
@@ -497,6 +497,23 @@ def test_what_is_sent_is_what_a_plan_says(tmp_path, kind):
         ranks = json.loads((tmp_path / "r.json").read_text())["ranks"]
         assert ranks["tasks_at_work"] == plan["tasks_at_work"] == 8
         assert 1 <= ranks["bytes_received"] / plan["bytes_to_first"] < 1.1, line
+
+
+def test_a_plan_of_floods_counts_what_they_send(tmp_path):
+    """Of a smooth field, and of nuclei, by tasks that are threads; the size of cells is given, or guessed."""
+    smooth = ndimage.gaussian_filter(noise(3, (72, 64, 80)).astype(np.float32), 2.5)
+    save(((smooth - smooth.min()) * 1000).astype(np.uint16), tmp_path / "image.nii")
+    seeds = np.zeros(smooth.shape, np.uint8)
+    seeds[::12, ::16, ::20] = np.arange(1, 97).reshape(6, 4, 4)
+    save(seeds, tmp_path / "seeds.nii")
+    good("phantom", "cells", "-o", "nuclei.nii", "--nuclei", "--size", "90,80,70", "--spacing", "0.001,0.001,0.001", "--cells", 40, cwd=tmp_path)
+    for line in ("growcut image.nii seeds.nii --rule flood", "cells nuclei.nii --size 15um", "cells nuclei.nii"):
+        words = (*line.split(), "-o", "out.nii", "--force")
+        for ranks in (2, 5):
+            plan = dict(row.split() for row in good(*words, "--plan", ranks, cwd=tmp_path).stdout.splitlines())
+            assert ranked("threads", ranks, *words, "--report", "r.json", cwd=tmp_path).returncode == 0
+            sent = json.loads((tmp_path / "r.json").read_text())["results"]["bytes_over_seams"]
+            assert 1 / 1.5 < sent / float(plan["bytes_over_seams"]) < 1.5, (line, ranks, sent, plan)
 
 
 @pytest.mark.skipif("mpich" not in KINDS, reason="the bytes are those of any MPI")

@@ -72,11 +72,12 @@ def test_a_plan_says_what_tasks_would_do_and_does_nothing(tmp_path):
     assert plans["threshold"]["bytes_written"] == 30 * 10 * 20 and plans["stats"]["bytes_to_first"] == 0
     pieces = plans["components"]  # labels of 4 bytes, and of each plane at a seam its labels and values
     assert pieces["bytes_to_first"] == (30 - 8) * plane and pieces["bytes_over_seams"] == 3 * 2 * plane
-    grown = plans["growcut"]  # with a plane on each side, and four keys of 8 bytes a voxel of a seam
-    assert grown["planes_read"] == 10 and grown["bytes_over_seams"] == 3 * 200 * 32 and grown["bytes_to_first"] == (30 - 8) * 200
+    grown, met = plans["growcut"], 152 * 100 * (4 * 4 - 1)  # a plane on each side, four keys of 8 bytes a voxel of a seam
+    assert grown["planes_read"] == 10 and grown["bytes_over_seams"] == 3 * 200 * 32 + met and grown["bytes_to_first"] == (30 - 8) * 200
+    assert grown["meetings"] == 100 and "meetings" not in pieces
     told = good("growcut", "image.nii", "seeds.nii", "-o", "out.nii", "--rule", "flood", "--plan", "4", cwd=tmp_path).stdout
-    flood = {name: float(value) for name, value in (row.split() for row in told.splitlines())}  # tells of each cell once
-    assert flood["bytes_over_seams"] == 3 * 200 * 16 and flood["bytes_held"] == grown["bytes_held"] + 4 * 8 * 12 * 22
+    flood = {name: float(value) for name, value in (row.split() for row in told.splitlines())}  # and what came to each voxel
+    assert flood["bytes_over_seams"] == grown["bytes_over_seams"] and flood["bytes_held"] == grown["bytes_held"] + 10 * 200 * 8 + 4 * 16 * 12 * 22
     assert pieces["bytes_held"] == 8 * (2 * plane + 10 * 20)
     assert smooth["bytes_held"] == 16 * (2 * plane + 10 * 20 * 8) and all(plan["seconds_computing"] >= 0 for plan in plans.values())
     for words in (("components", "image.nii", "--equal"), ("growcut", "image.nii", "seeds.nii"), ("filter", "image.nii", "--gaussian", "1vox")):

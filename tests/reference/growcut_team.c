@@ -59,6 +59,7 @@ void growcut_team_work(lob_team *all, void *user)
     const lob_growcut_slab slab = {.team = &team, .first = first - from, .end = end - from};
     a->status[team.rank] = a->grow(&out, &a->stats[team.rank], &in, &options, &slab,
                                    &a->context[team.rank], &a->error[team.rank]);
+    a->sent[team.rank] = team.sent;
     if (a->status[team.rank] == LOB_OK) {
         put_planes(a->out.labels, out.labels, plane * label, first - from, first, end);
         put_planes(a->out.strength, out.strength, plane * 4, first - from, first, end);

@@ -15,6 +15,7 @@ typedef struct {
     lob_growcut_output out;                 /* of the whole volume */
     lob_growcut_stats stats[GROWCUT_TEAM_MOST];
     lob_status status[GROWCUT_TEAM_MOST];
+    int64_t sent[GROWCUT_TEAM_MOST]; /* bytes */
     lob_error error[GROWCUT_TEAM_MOST];
 } growcut_team;
 

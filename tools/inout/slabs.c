@@ -153,7 +153,8 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_b
     const double read_all = (double)of.read_all * plane * in_file;
     const double to_first = (double)of.sent * plane * (double)sent_bytes;
     const double moved = all * w->moved_bytes * (double)(team.size - 1) / team.size;
-    const double met = w->met_bytes * ((double)team.size * team.size - 1);
+    const double met =
+        (double)(w->meetings * LOB_TEAM_MEETING) * ((double)team.size * team.size - 1);
     const double seams = (double)(team.size - 1) * plane * (double)w->seam_bytes + moved + met;
     const double written = all * (double)sent_bytes;
     const double computing =
@@ -174,7 +175,9 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_b
         {"seconds_computing", about(computing)                                      },
         {"seconds_sending",   about((to_first + seams / team.size) / bytes_a_second)},
         {"seconds_writing",   about(written / bytes_a_second)                       },
+        {"meetings",          (double)w->meetings                                   },
     };
+    const size_t count = LOB_COUNT(rows) - (w->meetings == 0);
     const int parts = s->ranks ? 0 : s->device.count;
     if (parts > 1 && parts != w->plan)
         return lob_fail(
@@ -184,7 +187,7 @@ static lob_status print_plan(lob_session *s, const lob_slabs *w, int64_t voxel_b
             w->plan, parts);
     if (lob_team_rank(s->ranks) > 0) return LOB_OK;
     cJSON *const plan = cJSON_CreateObject();
-    lob_json_numbers(plan, rows, LOB_COUNT(rows));
+    lob_json_numbers(plan, rows, count);
     const lob_status st = lob_json_put(plan, false, &s->error);
     cJSON_Delete(plan);
     return st;

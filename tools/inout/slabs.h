@@ -34,7 +34,7 @@ typedef struct {
     int plan;                /* tasks of --plan; 0: the work is to be done */
     int64_t seam_bytes;      /* of a voxel beside a seam: what its two tasks send each other */
     double moved_bytes;      /* of a voxel: what goes to the task that has its column, and back */
-    double met_bytes;        /* that each task brings to meetings of all, and hears from all */
+    int64_t meetings;        /* of all tasks, about; 0: not known */
     int64_t common_bytes;    /* that each task holds beside its planes; at once alone */
     int64_t first_bytes;     /* that the first may hold too, where it is said how many would do */
     int64_t beside_bytes;    /* of a voxel of all files beside the image */

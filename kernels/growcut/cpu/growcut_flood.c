@@ -1,45 +1,259 @@
-/* The flood of GrowCut: cells, queues of levels, waves; planes are shared among threads. */
+/* The flood of GrowCut: waves of cells, level by level, whose planes are shared among threads. */
 #include "kernels/growcut/cpu/growcut_flood.h"
 
-#include "kernels/growcut/cpu/flood_queues.h"
-#include "kernels/growcut/growcut_slabs.h"
+#include "kernels/growcut/cpu/flood_cells.h"
 
 #include <omp.h>
 #include <sched.h>
 #include <string.h>
 
-/* States of a cell. */
-enum {
-    OPEN = 1,    /* data that no water has reached */
-    REACHED = 2, /* by the wave under way */
-    BORDER = 4,  /* a cell beside it may be of another share */
-    TIE = 0x80   /* two labels came at the same cost */
-};
-
 enum {
     AT_ONCE = 64,
     AHEAD = 16, /* cells whose neighbours are fetched before they are looked at */
-    MAX_NEIGHBOURS = 26,
-    LEAST_PLANES = 8, /* of a share */
-    MOST_PLANES = 16  /* of a slab */
+    MAX_NEIGHBOURS = 26
 };
 
-static const uint32_t TIED = (uint32_t)1 << 31; /* beside a label */
-static const int64_t LEAST_CELLS = 1 << 13;     /* of a share */
 static const int64_t REPORT_CELLS = 1 << 20;
 
-/* Where threads wait for each other, some microseconds apart: they spin, as a sleep takes longer
- * than that, and let others run where a thread is late. */
-typedef struct {
-    _Alignas(64) atomic_int here;
-    _Alignas(64) atomic_uint turn;
-} meeting;
+/* ---- seeds ---- */
+
+static bool has_open_neighbour(const lob_flood *f, int64_t cell)
+{
+    for (int r = 0; r < f->rows; r++) {
+        uint32_t states;
+        memcpy(&states, f->state + cell + f->row[r].step, sizeof states);
+        if (states & f->row[r].looks) return true;
+    }
+    return false;
+}
+
+/* Seeds wait in the queues of their levels; those deep inside a stroke reach nothing. */
+static lob_status enqueue_seeds(const lob_flood *f, lob_flood_share *s, int own)
+{
+    const lob_dims dims = f->section->view.dims;
+    for (int64_t z = 0; z < dims.nz; z++)
+        for (int64_t y = 0; y < dims.ny; y++) {
+            const int64_t row = lob_flood_row_of(f, y, z);
+            if (f->shares > 1 && lob_flood_share_of(f, row) != own) continue;
+            for (int64_t c = row; c < row + dims.nx; c++) {
+                const uint16_t level = f->level[c];
+                if (f->label[c] == 0 || level > f->section->rule.limit) continue;
+                if (has_open_neighbour(f, c))
+                    LOB_TRY(
+                        lob_flood_enqueue(&s->pool, &s->queues[level], c, (uint32_t)f->label[c]));
+            }
+        }
+    return LOB_OK;
+}
+
+/* ---- waves ---- */
+
+static void fetch(const lob_flood *f, const int64_t *cell, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int r = 0; r < f->rows; r++) __builtin_prefetch(f->state + cell[i] + f->row[r].step);
+}
+
+/* May cells have been reached by water of this cost or more, before the ranks met? */
+static inline bool is_again(const lob_flood *f, uint64_t cost)
+{
+    return cost <= f->high;
+}
+
+/*
+ * A neighbour of a cell of the wave, whose label comes to it. again: it may have been reached in
+ * vain, by water of no less cost than now; what comes to it then is looked at when all of the wave
+ * is known.
+ */
+static inline void reach(const lob_flood *f, bool again, lob_flood_list *touched, int64_t cell,
+                         uint32_t arrives, uint64_t cost)
+{
+    uint8_t *const state = f->state + cell;
+    int32_t *const label = f->label + cell;
+    const uint8_t tie = arrives & LOB_FLOOD_TIED ? LOB_FLOOD_TIE : 0;
+    const int32_t own = (int32_t)(arrives & ~LOB_FLOOD_TIED);
+    if (*state & LOB_FLOOD_OPEN) {
+        *state = (uint8_t)((*state & ~LOB_FLOOD_OPEN) | LOB_FLOOD_REACHED | tie);
+        *label = own;
+        touched->cell[touched->n++] = cell;
+    } else if (*state & LOB_FLOOD_REACHED) {
+        *state = (uint8_t)(*state | tie | (own != *label ? LOB_FLOOD_TIE : 0));
+        if (own < *label) *label = own;
+    } else if (again && (*state & (LOB_FLOOD_FREE | LOB_FLOOD_AGAIN)) == LOB_FLOOD_FREE &&
+               f->came[cell] >= cost) {
+        *state |= LOB_FLOOD_AGAIN;
+        touched->cell[touched->n++] = cell;
+    }
+}
+
+/* Does a row of neighbours belong to another share? Then they are sent there. */
+static bool is_sent(const lob_flood *f, lob_flood_share *s, int own, int64_t at, const bool is[3],
+                    uint32_t label, lob_status *st)
+{
+    const int of = lob_flood_share_of(f, at + 1);
+    if (of == own) return false;
+    lob_flood_list *const to = &s->sent[of];
+    if (*st == LOB_OK) *st = lob_flood_list_room(&s->pool, to, 3);
+    for (int k = 0; k < 3 && *st == LOB_OK; k++) {
+        if (!is[k]) continue;
+        to->cell[to->n] = at + k;
+        to->label[to->n++] = label;
+    }
+    return true;
+}
+
+/* Cells of a cost reach their neighbours; again: after a meeting. */
+static inline __attribute__((always_inline)) lob_status spread_as(bool again, const lob_flood *f,
+                                                                  lob_flood_share *s, int own,
+                                                                  const int64_t *cell,
+                                                                  const uint32_t *label, int64_t n,
+                                                                  uint64_t cost)
+{
+    lob_flood_row row[9];
+    const int rows = f->rows;
+    const uint8_t *const state = f->state;
+    lob_status st = LOB_OK;
+    memcpy(row, f->row, sizeof row);
+    for (int64_t i = 0; i < n; i++) {
+        if (i % AT_ONCE == 0)
+            LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, AT_ONCE * MAX_NEIGHBOURS));
+        if (i + AHEAD < n) fetch(f, &cell[i + AHEAD], 1);
+        const bool border = state[cell[i]] & LOB_FLOOD_BORDER;
+        for (int r = 0; r < rows; r++) {
+            const int64_t at = cell[i] + row[r].step;
+            uint32_t states;
+            if (border && is_sent(f, s, own, at, row[r].is, label[i], &st)) continue;
+            memcpy(&states, state + at, sizeof states);
+            if (!(states & (again ? row[r].frees : row[r].looks))) continue;
+            for (int k = 0; k < 3; k++)
+                if (row[r].is[k]) reach(f, again, &s->touched, at + k, label[i], cost);
+        }
+    }
+    return st;
+}
+
+static lob_status spread(const lob_flood *f, lob_flood_share *s, int own, const int64_t *cell,
+                         const uint32_t *label, int64_t n, uint64_t cost)
+{
+    return is_again(f, cost) ? spread_as(true, f, s, own, cell, label, n, cost)
+                             : spread_as(false, f, s, own, cell, label, n, cost);
+}
+
+/* Leave those cells of a queue that have this cost still, with the labels that they have now. */
+static int64_t refresh(const lob_flood *f, int64_t *cell, uint32_t *label, int64_t n, uint64_t cost)
+{
+    int64_t left = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = cell[i];
+        if (lob_flood_cost(f, at) != cost) continue;
+        cell[left] = at;
+        label[left++] = lob_flood_label(f, at);
+    }
+    return left;
+}
+
+/* Spread what waited in a level's queue. */
+static lob_status pour(const lob_flood *f, lob_flood_share *s, int own, uint64_t cost)
+{
+    lob_flood_queue *const q = &s->queues[lob_flood_level(cost)];
+    while (q->first) {
+        if (q->first->next) fetch(f, q->first->next->cell, AHEAD);
+        if (f->again) q->n = refresh(f, q->first->cell, q->first->label, q->n, cost);
+        LOB_TRY(spread(f, s, own, q->first->cell, q->first->label, q->n, cost));
+        lob_flood_drop_chunk(&s->pool, q);
+    }
+    return LOB_OK;
+}
+
+/* Cells that the waves of other shares have reached. */
+static lob_status receive(const lob_flood *f, lob_flood_share *s, int own, uint64_t cost)
+{
+    for (int i = 0; i < f->shares; i++) {
+        const lob_flood_list *const from = &f->share[i].sent[own];
+        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, from->n));
+        for (int64_t c = 0; c < from->n; c++) {
+            if (c + AHEAD < from->n) __builtin_prefetch(f->state + from->cell[c + AHEAD]);
+            reach(f, is_again(f, cost), &s->touched, from->cell[c], from->label[c], cost);
+        }
+    }
+    return LOB_OK;
+}
+
+/*
+ * The labels that come to what is reached again, from all neighbours of this cost, those that have
+ * not changed too. Other shares change states meanwhile, but not of cells of this cost.
+ */
+static void find_labels(const lob_flood *f, lob_flood_share *s, uint64_t cost)
+{
+    lob_flood_list *const l = &s->touched;
+    for (int64_t i = 0; i < l->n; i++) {
+        uint32_t least = UINT32_MAX, tie = 0;
+        if (!(f->state[l->cell[i]] & LOB_FLOOD_AGAIN)) continue;
+        for (int r = 0; r < f->rows; r++)
+            for (int k = 0; k < 3; k++) {
+                const int64_t at = l->cell[i] + f->row[r].step + k;
+                if (!f->row[r].is[k] || lob_flood_cost(f, at) != cost) continue;
+                const uint32_t label = (uint32_t)f->label[at];
+                if (f->state[at] & LOB_FLOOD_TIE || (least != UINT32_MAX && label != least))
+                    tie = LOB_FLOOD_TIED;
+                if (label < least) least = label;
+            }
+        l->label[i] = least | tie;
+    }
+}
+
+/* Is what comes to a cell that is reached again other than before? Then it takes that. */
+static bool takes(const lob_flood *f, int64_t cell, uint32_t label, uint64_t cost)
+{
+    uint8_t *const state = f->state + cell;
+    const bool same = label == lob_flood_label(f, cell) && f->came[cell] == cost;
+    const uint8_t tie = label & LOB_FLOOD_TIED ? LOB_FLOOD_TIE : 0;
+    *state = (uint8_t)((*state & ~(LOB_FLOOD_TIE | LOB_FLOOD_AGAIN)) | tie);
+    f->label[cell] = (int32_t)(label & ~LOB_FLOOD_TIED);
+    return !same;
+}
+
+/* What a wave has reached is the next wave, but for what is higher, which waits for its level. */
+static lob_status settle(const lob_flood *f, lob_flood_share *s, uint64_t cost)
+{
+    lob_flood_list *const l = &s->touched;
+    const lob_flood_list wave = s->wave;
+    const uint16_t level = (uint16_t)lob_flood_level(cost);
+    int64_t left = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        if (i + AHEAD < l->n) __builtin_prefetch(f->level + l->cell[i + AHEAD]);
+        const int64_t cell = l->cell[i];
+        if (f->state[cell] & LOB_FLOOD_AGAIN && !takes(f, cell, l->label[i], cost)) continue;
+        const uint32_t label = lob_flood_label(f, cell);
+        f->state[cell] &= (uint8_t)~LOB_FLOOD_REACHED;
+        if (f->came) {
+            f->state[cell] |= LOB_FLOOD_NEWS;
+            f->came[cell] = cost;
+        }
+        if (f->level[cell] > level) {
+            LOB_TRY(lob_flood_enqueue(&s->pool, &s->queues[f->level[cell]], cell, label));
+        } else {
+            if (!f->came) f->level[cell] = level;
+            l->cell[left] = cell;
+            l->label[left++] = label;
+            if (left <= AHEAD) fetch(f, &cell, 1);
+        }
+    }
+    s->flooded += l->n;
+    s->wave = *l;
+    s->wave.n = left;
+    s->touched = wave;
+    s->touched.n = 0;
+    return LOB_OK;
+}
+
+/* ---- threads ---- */
 
 /*
  * Go on when so many threads have come. What each has written before, all others see after. Returns
  * the seconds that the last one was late by, 0 if it was not.
  */
-static double meet(meeting *m, int threads)
+static double meet(lob_flood_meeting *m, int threads)
 {
     enum { SPINS = 1000 };
     if (threads == 1) return 0;
@@ -60,448 +274,13 @@ static double meet(meeting *m, int threads)
     return omp_get_wtime() - start_s;
 }
 
-/* Neighbours in one row. */
-typedef struct {
-    int64_t step;   /* cells to the one at x - 1 */
-    uint32_t looks; /* OPEN | REACHED in the bytes of those that are neighbours */
-    bool is[3];
-} neighbour_row;
-
-/* A share of the cells, which one thread alone reads and writes: every so many slabs of planes. */
-typedef struct {
-    lob_flood_pool pool;
-    lob_flood_queue *queues; /* levels */
-    lob_flood_list wave, touched;
-    lob_flood_list *sent; /* by share: cells of others that the wave reaches */
-    int64_t flooded;
-    lob_status status;
-    struct {
-        int64_t wave, next, flooded; /* cells, level of the next queue, cells */
-        lob_status status;
-    } shown; /* for other threads, from meeting to meeting */
-} share;
-
-/* A cell of a plane that two ranks have, from the plane's first on, and the label that came. Planes
- * of less than 2^31 voxels have less than 2^32 cells. */
-typedef struct {
-    uint32_t cell, label;
-} seam_news;
-
-/* The plane before a rank's own, or behind them, where there is such: its first cell, and that of
- * our own beside it. */
-typedef struct {
-    int64_t theirs, ours;
-} seam;
-
-/* Cells are the section's voxels with one around them along each axis of more than one voxel. */
-typedef struct {
-    const lob_growcut_section *section;
-    lob_budget budget;
-    lob_error *error;
-    int64_t pad[3], pitch[3], cells;
-    uint8_t *states; /* of the cells, with a margin that row reads may touch */
-    uint8_t *state;
-    uint16_t *level; /* of a cell that is reached: of its path */
-    int32_t *label;  /* 0: not reached */
-    neighbour_row row[9];
-    int rows;
-    int64_t levels;
-    int axis;               /* planes lie across it: the last of more than one voxel */
-    int64_t planes, height; /* of all slabs but the last */
-    share *share;
-    int shares;
-    meeting meeting;
-    double start_s;
-    atomic_bool alone; /* the first thread goes on without the others */
-    int64_t next_report, steps;
-
-    lob_team *team;     /* of ranks; NULL: this one has all */
-    int64_t first, end; /* its planes */
-    seam seam[2];
-    lob_growcut_news news[2]; /* as many as a plane has cells: each is told of once */
-    int64_t *all;             /* 2 for each rank: where it stands */
-    lob_status met;           /* of the team */
-} flood;
-
-/* ---- cells ---- */
-
-static int64_t row_of(const flood *f, int64_t y, int64_t z)
-{
-    return f->pad[0] + (y + f->pad[1]) * f->pitch[1] + (z + f->pad[2]) * f->pitch[2];
-}
-
-static void lay_out(flood *f)
-{
-    const lob_dims dims = f->section->view.dims;
-    const int64_t side[3] = {dims.nx, dims.ny, dims.nz};
-    f->cells = 1;
-    for (int a = 0; a < 3; a++) {
-        f->pad[a] = side[a] > 1;
-        f->pitch[a] = f->cells;
-        f->cells *= side[a] + 2 * f->pad[a];
-    }
-    f->levels = (int64_t)f->section->rule.dmax + 1;
-    f->axis = side[2] > 1 ? 2 : side[1] > 1 ? 1 : 0;
-    f->planes = side[f->axis];
-    f->end = f->planes;
-    const lob_growcut_slab *const slab = f->section->slab;
-    if (!slab || lob_team_size(slab->team) == 1) return;
-    f->team = slab->team;
-    f->first = slab->first;
-    f->end = slab->end;
-    const int64_t plane = f->pitch[f->axis]; /* the first is around the volume */
-    f->news[0].is_there = f->first > 0;
-    f->news[1].is_there = f->end < f->planes;
-    f->seam[0] = (seam){f->first * plane, (f->first + 1) * plane};
-    f->seam[1] = (seam){(f->end + 1) * plane, f->end * plane};
-}
-
-/* As many shares as there are threads with enough to do; thin slabs share what the water does. */
-static void lay_out_shares(flood *f)
-{
-    int64_t shares = f->section->threads;
-    if (shares > f->planes / LEAST_PLANES) shares = f->planes / LEAST_PLANES;
-    if (shares > f->cells / LEAST_CELLS) shares = f->cells / LEAST_CELLS;
-    f->shares = shares > 1 && f->axis > 0 ? (int)shares : 1;
-    f->height = f->planes / (4 * f->shares);
-    if (f->height > MOST_PLANES) f->height = MOST_PLANES;
-    if (f->height < 1 || f->shares == 1) f->height = f->planes;
-}
-
-static int share_of_plane(const flood *f, int64_t plane)
-{
-    return (int)(plane / f->height % f->shares);
-}
-
-/* Of a cell in a volume of several shares, or around it. */
-static int share_of(const flood *f, int64_t cell)
-{
-    return share_of_plane(f, cell / f->pitch[f->axis] - 1);
-}
-
-static bool is_border(const flood *f, int64_t plane)
-{
-    return f->shares > 1 && (plane % f->height == 0 || plane % f->height == f->height - 1);
-}
-
-/* The neighbours row by row; along an axis of one voxel there are none. */
-static void list_rows(flood *f)
-{
-    const lob_growcut_rule *const rule = &f->section->rule;
-    for (int k = 0; k < rule->neighbours; k++) {
-        const int8_t *const at = rule->offset[k];
-        bool inside = true;
-        for (int a = 0; a < 3; a++) inside = inside && (at[a] == 0 || f->pad[a]);
-        if (!inside) continue;
-        const int64_t step = at[1] * f->pitch[1] + at[2] * f->pitch[2] - 1;
-        int r = 0;
-        while (r < f->rows && f->row[r].step != step) r++;
-        if (r == f->rows) f->row[f->rows++] = (neighbour_row){.step = step};
-        f->row[r].is[at[0] + 1] = true;
-    }
-    for (int r = 0; r < f->rows; r++) {
-        uint8_t looks[4] = {0};
-        for (int i = 0; i < 3; i++) looks[i] = f->row[r].is[i] ? OPEN | REACHED : 0;
-        memcpy(&f->row[r].looks, looks, sizeof looks);
-    }
-}
-
-static lob_status take_memory(flood *f)
-{
-    const int64_t margin = f->pitch[1] + f->pitch[2] + 8;
-    lob_budget *const b = &f->budget;
-    LOB_TRY(lob_budget_calloc(b, &f->states, f->cells + 2 * margin, 1, f->error));
-    f->state = f->states + margin;
-    LOB_TRY(lob_budget_alloc(b, &f->level, f->cells, sizeof *f->level, f->error));
-    LOB_TRY(lob_budget_alloc(b, &f->label, f->cells, sizeof *f->label, f->error));
-    LOB_TRY(lob_budget_calloc(b, &f->share, f->shares, sizeof *f->share, f->error));
-    for (int i = 0; i < f->shares; i++) {
-        share *const s = &f->share[i];
-        s->pool = (lob_flood_pool){.budget = b, .error = f->error};
-        LOB_TRY(lob_budget_calloc(b, &s->queues, f->levels, sizeof *s->queues, f->error));
-        LOB_TRY(lob_budget_calloc(b, &s->sent, f->shares, sizeof *s->sent, f->error));
-    }
-    for (int k = 0; k < 2; k++) {
-        const int64_t cells = f->news[k].is_there ? f->pitch[f->axis] : 0;
-        LOB_TRY(lob_budget_alloc(b, &f->news[k].tells, cells, sizeof(seam_news), f->error));
-        LOB_TRY(lob_budget_alloc(b, &f->news[k].hears, cells, sizeof(seam_news), f->error));
-    }
-    return lob_budget_alloc(b, &f->all, 2 * lob_team_size(f->team), sizeof *f->all, f->error);
-}
-
-static void give_share(flood *f, share *s)
-{
-    for (int i = 0; s->sent && i < f->shares; i++) lob_flood_list_free(&s->pool, &s->sent[i]);
-    lob_flood_list_free(&s->pool, &s->wave);
-    lob_flood_list_free(&s->pool, &s->touched);
-    lob_flood_pool_free(&s->pool);
-    lob_budget_free(&f->budget, s->queues, f->levels, sizeof *s->queues);
-    lob_budget_free(&f->budget, s->sent, f->shares, sizeof *s->sent);
-}
-
-static void give_memory(flood *f)
-{
-    lob_budget *const b = &f->budget;
-    lob_budget_free(b, f->states, f->cells + 2 * (f->pitch[1] + f->pitch[2] + 8), 1);
-    lob_budget_free(b, f->level, f->cells, sizeof *f->level);
-    lob_budget_free(b, f->label, f->cells, sizeof *f->label);
-    for (int i = 0; f->share && i < f->shares; i++)
-        if (f->share[i].pool.budget) give_share(f, &f->share[i]);
-    lob_budget_free(b, f->share, f->shares, sizeof *f->share);
-    for (int k = 0; k < 2; k++) {
-        const int64_t cells = f->news[k].is_there ? f->pitch[f->axis] : 0;
-        lob_budget_free(b, f->news[k].tells, cells, sizeof(seam_news));
-        lob_budget_free(b, f->news[k].hears, cells, sizeof(seam_news));
-    }
-    lob_budget_free(b, f->all, 2 * lob_team_size(f->team), sizeof *f->all);
-}
-
-/* Is a row's plane this rank's own? */
-static bool is_own(const flood *f, int64_t y, int64_t z)
-{
-    const int64_t plane = f->axis == 2 ? z : f->axis == 1 ? y : 0;
-    return plane >= f->first && plane < f->end;
-}
-
-/* Levels, states and labels of a row; closed are seeds, and what is too high for any path. */
-static bool fill_row(const void *engine, int64_t row, lob_growcut_result *result)
-{
-    const flood *const f = engine;
-    const lob_growcut_section *const s = f->section;
-    const lob_volume *const of = s->in->seeds;
-    const int64_t y = row % s->view.dims.ny, z = row / s->view.dims.ny;
-    const int64_t n = s->view.dims.nx, voxel = lob_view_index(&s->view, 0, y, z);
-    const bool own = is_own(f, y, z);
-    uint8_t *const state = f->state + row_of(f, y, z); /* at first: is it data? */
-    uint16_t *const level = f->level + row_of(f, y, z);
-    int32_t *const label = f->label + row_of(f, y, z);
-    const uint8_t border = is_border(f, f->axis == 2 ? z : f->axis == 1 ? y : 0) ? BORDER : 0;
-    lob_levels_data_row(state, &s->data, &s->view, 0, y, z, n);
-    lob_levels_row(level, state, &s->levels, &s->data, 0, &s->view, 0, y, z, n);
-    for (int64_t x = 0; x < n; x++) {
-        const int32_t seed = lob_label_at(of->data, of->type, voxel + x * s->view.stride[0]);
-        const bool is_data = state[x];
-        label[x] = is_data ? seed : 0;
-        state[x] = border | (is_data && seed == 0 && level[x] <= s->rule.limit ? OPEN : 0);
-        result->stats.seeds += own && seed && is_data;
-        result->stats.seeds_outside += own && seed && !is_data;
-    }
-    return true;
-}
-
-/* ---- waves ---- */
-
-static bool has_open_neighbour(const flood *f, int64_t cell)
-{
-    for (int r = 0; r < f->rows; r++) {
-        uint32_t states;
-        memcpy(&states, f->state + cell + f->row[r].step, sizeof states);
-        if (states & f->row[r].looks) return true;
-    }
-    return false;
-}
-
-/* Seeds wait in the queues of their levels; those deep inside a stroke reach nothing. */
-static lob_status enqueue_seeds(const flood *f, share *s, int own)
-{
-    const lob_dims dims = f->section->view.dims;
-    for (int64_t z = 0; z < dims.nz; z++)
-        for (int64_t y = 0; y < dims.ny; y++) {
-            const int64_t row = row_of(f, y, z);
-            if (!is_own(f, y, z) || (f->shares > 1 && share_of(f, row) != own)) continue;
-            for (int64_t c = row; c < row + dims.nx; c++) {
-                const uint16_t level = f->level[c];
-                if (f->label[c] == 0 || level > f->section->rule.limit) continue;
-                if (has_open_neighbour(f, c))
-                    LOB_TRY(
-                        lob_flood_enqueue(&s->pool, &s->queues[level], c, (uint32_t)f->label[c]));
-            }
-        }
-    return LOB_OK;
-}
-
-static void fetch(const flood *f, const int64_t *cell, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        for (int r = 0; r < f->rows; r++) __builtin_prefetch(f->state + cell[i] + f->row[r].step);
-}
-
-/* A neighbour of a cell of the wave, whose label comes to it. */
-static inline void reach(uint8_t *state, int32_t *label, lob_flood_list *touched, int64_t cell,
-                         uint32_t arrives)
-{
-    const uint8_t tie = arrives & TIED ? TIE : 0;
-    const int32_t own = (int32_t)(arrives & ~TIED);
-    if (state[cell] & OPEN) {
-        state[cell] = (uint8_t)((state[cell] & BORDER) | REACHED | tie);
-        label[cell] = own;
-        touched->cell[touched->n++] = cell;
-    } else if (state[cell] & REACHED) {
-        const int32_t other = label[cell];
-        state[cell] = (uint8_t)(state[cell] | tie | (own != other ? TIE : 0));
-        if (own < other) label[cell] = own;
-    }
-}
-
-/* Does a row of neighbours belong to another share? Then they are sent there. */
-static bool is_sent(const flood *f, share *s, int own, int64_t at, const bool is[3], uint32_t label,
-                    lob_status *st)
-{
-    const int of = share_of(f, at + 1);
-    if (of == own) return false;
-    lob_flood_list *const to = &s->sent[of];
-    if (*st == LOB_OK) *st = lob_flood_list_room(&s->pool, to, 3);
-    for (int k = 0; k < 3 && *st == LOB_OK; k++) {
-        if (!is[k]) continue;
-        to->cell[to->n] = at + k;
-        to->label[to->n++] = label;
-    }
-    return true;
-}
-
-/* Cells of a wave reach their neighbours. */
-static lob_status spread(const flood *f, share *s, int own, const int64_t *cell,
-                         const uint32_t *label, int64_t n)
-{
-    neighbour_row row[9];
-    const int rows = f->rows;
-    uint8_t *const state = f->state;
-    int32_t *const labels = f->label;
-    lob_status st = LOB_OK;
-    memcpy(row, f->row, sizeof row);
-    for (int64_t i = 0; i < n; i++) {
-        if (i % AT_ONCE == 0)
-            LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, AT_ONCE * MAX_NEIGHBOURS));
-        if (i + AHEAD < n) fetch(f, &cell[i + AHEAD], 1);
-        const bool border = state[cell[i]] & BORDER;
-        for (int r = 0; r < rows; r++) {
-            const int64_t at = cell[i] + row[r].step;
-            uint32_t states;
-            if (border && is_sent(f, s, own, at, row[r].is, label[i], &st)) continue;
-            memcpy(&states, state + at, sizeof states);
-            if (!(states & row[r].looks)) continue;
-            for (int k = 0; k < 3; k++)
-                if (row[r].is[k]) reach(state, labels, &s->touched, at + k, label[i]);
-        }
-    }
-    return st;
-}
-
-/* Spread what waited in a level's queue. */
-static lob_status pour(const flood *f, share *s, int own, int64_t level)
-{
-    lob_flood_queue *const q = &s->queues[level];
-    while (q->first) {
-        if (q->first->next) fetch(f, q->first->next->cell, AHEAD);
-        LOB_TRY(spread(f, s, own, q->first->cell, q->first->label, q->n));
-        lob_flood_drop_chunk(&s->pool, q);
-    }
-    return LOB_OK;
-}
-
-/* Cells that the waves of other shares have reached. */
-static lob_status receive(const flood *f, share *s, int own)
-{
-    for (int i = 0; i < f->shares; i++) {
-        const lob_flood_list *const from = &f->share[i].sent[own];
-        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, from->n));
-        for (int64_t c = 0; c < from->n; c++) {
-            if (c + AHEAD < from->n) __builtin_prefetch(f->state + from->cell[c + AHEAD]);
-            reach(f->state, f->label, &s->touched, from->cell[c], from->label[c]);
-        }
-    }
-    return LOB_OK;
-}
-
-/* ---- seams ---- */
-
-/* Cells beside this rank's planes, which a wave has reached: they are told of once, and closed. */
-static void tell(flood *f, share *s)
-{
-    lob_flood_list *const l = &s->touched;
-    const int64_t low = f->news[0].is_there ? f->seam[0].ours : 0;
-    const int64_t high = f->news[1].is_there ? f->seam[1].theirs : f->cells;
-    int64_t own = 0;
-    for (int64_t i = 0; i < l->n; i++) {
-        const int64_t cell = l->cell[i];
-        if (cell >= low && cell < high) {
-            l->cell[own++] = cell;
-            continue;
-        }
-        const int side = cell >= high;
-        lob_growcut_news *const to = &f->news[side];
-        const uint32_t tie = f->state[cell] & TIE ? TIED : 0;
-        ((seam_news *)to->tells)[to->told++] =
-            (seam_news){(uint32_t)(cell - f->seam[side].theirs), (uint32_t)f->label[cell] | tie};
-        f->state[cell] = 0;
-    }
-    l->n = own;
-}
-
-/* Of all ranks, in the thread that speaks to them: tell of a wave, and hear. A share that has
- * failed says so to those who wait for it. */
-static lob_status exchange(flood *f)
-{
-    bool any;
-    for (int i = 0; i < f->shares; i++) LOB_TRY(f->share[i].status);
-    const lob_status st =
-        lob_growcut_swap_news(f->news, sizeof(seam_news), &any, f->team, NULL, f->error);
-    f->news[0].told = f->news[1].told = 0;
-    return st;
-}
-
-/* Cells of a share that other ranks' waves have reached. */
-static lob_status hear(const flood *f, share *s, int own)
-{
-    for (int k = 0; k < 2; k++) {
-        const int64_t ours = f->seam[k].ours, n = f->news[k].heard;
-        const seam_news *const heard = f->news[k].hears;
-        if (f->shares > 1 && n > 0 && share_of(f, ours) != own) continue;
-        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, n));
-        for (int64_t i = 0; i < n; i++)
-            reach(f->state, f->label, &s->touched, ours + heard[i].cell, heard[i].label);
-    }
-    return LOB_OK;
-}
-
-/* What a wave has reached is the next wave, but for what is higher, which waits for its level. */
-static lob_status settle(const flood *f, share *s, uint16_t level)
-{
-    lob_flood_list *const l = &s->touched;
-    const lob_flood_list wave = s->wave;
-    int64_t left = 0;
-    for (int64_t i = 0; i < l->n; i++) {
-        if (i + AHEAD < l->n) __builtin_prefetch(f->level + l->cell[i + AHEAD]);
-        const int64_t cell = l->cell[i];
-        const uint8_t state = f->state[cell];
-        const uint32_t label = (uint32_t)f->label[cell] | (state & TIE ? TIED : 0);
-        f->state[cell] = state & (TIE | BORDER);
-        if (f->level[cell] > level) {
-            LOB_TRY(lob_flood_enqueue(&s->pool, &s->queues[f->level[cell]], cell, label));
-        } else {
-            f->level[cell] = level;
-            l->cell[left] = cell;
-            l->label[left++] = label;
-            if (left <= AHEAD) fetch(f, &cell, 1);
-        }
-    }
-    s->flooded += l->n;
-    s->wave = *l;
-    s->wave.n = left;
-    s->touched = wave;
-    s->touched.n = 0;
-    return LOB_OK;
-}
-
-/* ---- threads ---- */
-
 /* A thread has every so many shares, from its own number on. */
 typedef struct {
     int number, threads;
     double waited_s; /* for others that were late */
 } worker;
 
-static bool is_cancelled(flood *f)
+static bool is_cancelled(lob_flood *f)
 {
     int64_t flooded = 0;
     for (int i = 0; i < f->shares; i++) flooded += f->share[i].shown.flooded;
@@ -510,89 +289,78 @@ static bool is_cancelled(flood *f)
     return lob_growcut_stops(f->section, flooded);
 }
 
-/* Show the others where this share stands, from a level on. */
-static void show(const flood *f, share *s, int64_t level)
+/* Show the others where a share stands, from a level on. */
+static void show(const lob_flood *f, int own, int64_t level)
 {
+    lob_flood_share *const s = &f->share[own];
     while (level < f->levels && !s->queues[level].first) level++;
     if (level < f->levels) fetch(f, s->queues[level].first->cell, 1);
     s->shown.wave = s->wave.n;
-    s->shown.next = level;
+    s->shown.next = level < f->levels ? lob_flood_cost_at(level) : LOB_FLOOD_NEVER;
+    const uint64_t heard = f->again ? lob_flood_next_heard(f, own) : LOB_FLOOD_NEVER;
+    if (heard < s->shown.next) s->shown.next = heard;
+    s->shown.has_heard = heard != LOB_FLOOD_NEVER;
     s->shown.flooded = s->flooded;
     s->shown.status = s->status;
 }
 
-/* Where all shares of this rank stand: the sum of waves, the least level; false: one has failed. */
-static bool look_here(const flood *f, int64_t *wave, int64_t *next)
+/*
+ * Where all shares stand: the sum of waves, the least cost. Returns whether they go on: none has
+ * failed, and in a team it is not time to meet.
+ */
+static bool look(const lob_flood *f, int64_t *wave, uint64_t *next)
 {
-    bool fine = true;
+    bool fine = true, has_heard = false;
+    int64_t flooded = -f->begun;
     *wave = 0;
-    *next = f->levels;
+    *next = LOB_FLOOD_NEVER;
     for (int i = 0; i < f->shares; i++) {
-        const share *const s = &f->share[i];
+        const lob_flood_share *const s = &f->share[i];
         fine = fine && s->shown.status == LOB_OK;
+        has_heard = has_heard || s->shown.has_heard;
+        flooded += s->shown.flooded;
         *wave += s->shown.wave;
         if (s->shown.next < *next) *next = s->shown.next;
     }
-    return fine;
-}
-
-/* Where all shares of all ranks stand. */
-static bool look(flood *f, const worker *w, int64_t *wave, int64_t *next)
-{
-    if (!look_here(f, wave, next)) return false;
-    if (!f->team) return true;
-    if (w->number == 0) {
-        const int64_t mine[2] = {*wave, *next};
-        f->met = lob_team_share(f->team, f->all, mine, sizeof mine, f->error);
-    }
-    meet(&f->meeting, w->threads);
-    for (int r = 0; f->met == LOB_OK && r < lob_team_size(f->team); r++) {
-        *wave += r != lob_team_rank(f->team) ? f->all[2 * r] : 0;
-        if (f->all[2 * r + 1] < *next) *next = f->all[2 * r + 1];
-    }
-    return f->met == LOB_OK;
+    if (!fine || *wave > 0) return fine;
+    return *next < f->until && (has_heard || flooded < f->most);
 }
 
 /* Where other programs have the cores, threads wait for each other more than they do. */
-static bool is_kept_waiting(const flood *f, const worker *w)
+static bool is_kept_waiting(const lob_flood *f, const worker *w)
 {
     const double little_s = 0.01;
     return w->waited_s > little_s && w->waited_s > (omp_get_wtime() - f->start_s) / 2;
 }
 
 /*
- * One step of a thread's shares: from the level's queues, or from their waves. Between the first
- * meeting and the second a share takes what the others have sent.
+ * One step of a thread's shares: from their waves, or from the level's queues. Between the first
+ * meeting and the last a share takes what the others have sent.
  */
-static void step(flood *f, worker *w, int64_t level, bool from_queues)
+static void step(lob_flood *f, worker *w, uint64_t cost, bool from_queues)
 {
     for (int i = w->number; i < f->shares; i += w->threads) {
-        share *const s = &f->share[i];
+        lob_flood_share *const s = &f->share[i];
         for (int to = 0; to < f->shares; to++) s->sent[to].n = 0;
         if (from_queues) s->wave.n = 0;
-        if (s->status != LOB_OK) continue;
-        s->status = from_queues ? pour(f, s, i, level)
-                                : spread(f, s, i, s->wave.cell, s->wave.label, s->wave.n);
+        if (s->status == LOB_OK && f->again) s->status = lob_flood_add_heard(f, s, i, cost);
+        if (s->status == LOB_OK && from_queues) s->status = pour(f, s, i, cost);
+        if (s->status == LOB_OK)
+            s->status = spread(f, s, i, s->wave.cell, s->wave.label, s->wave.n, cost);
     }
     if (w->number == 0 && f->share[0].status == LOB_OK && is_cancelled(f))
         f->share[0].status = LOB_ECANCEL;
     w->waited_s += meet(&f->meeting, w->threads);
     for (int i = w->number; i < f->shares; i += w->threads) {
-        share *const s = &f->share[i];
-        if (s->status == LOB_OK && f->shares > 1) s->status = receive(f, s, i);
-        if (s->status == LOB_OK && f->team) tell(f, s);
+        lob_flood_share *const s = &f->share[i];
+        if (s->status == LOB_OK && f->shares > 1) s->status = receive(f, s, i, cost);
+        if (s->status == LOB_OK && is_again(f, cost)) find_labels(f, s, cost);
     }
-    if (f->team) {
-        meet(&f->meeting, w->threads);
-        if (w->number == 0) f->met = exchange(f);
-        meet(&f->meeting, w->threads);
-    }
+    if (is_again(f, cost)) w->waited_s += meet(&f->meeting, w->threads);
     for (int i = w->number; i < f->shares; i += w->threads) {
-        share *const s = &f->share[i];
-        if (s->status == LOB_OK) s->status = f->met;
-        if (s->status == LOB_OK && f->team) s->status = hear(f, s, i);
-        if (s->status == LOB_OK) s->status = settle(f, s, (uint16_t)level);
-        show(f, s, level);
+        lob_flood_share *const s = &f->share[i];
+        if (s->status == LOB_OK) s->status = settle(f, s, cost);
+        show(f, i, lob_flood_level(cost));
     }
     if (is_kept_waiting(f, w)) atomic_store_explicit(&f->alone, true, memory_order_relaxed);
     w->waited_s += meet(&f->meeting, w->threads);
@@ -600,16 +368,17 @@ static void step(flood *f, worker *w, int64_t level, bool from_queues)
 
 /*
  * What one thread does. After every meeting all threads see whether the first goes on alone, and,
- * if not, the same waves and levels. One that goes on alone has all shares, and meets nobody: so
+ * if not, the same waves and costs. One that goes on alone has all shares, and meets nobody: so
  * the others leave without a look at shares that it may be writing.
  */
-static void flood_shares(flood *f, worker w)
+static void flood_shares(lob_flood *f, worker w)
 {
-    int64_t wave, level, here = 0, steps = 0;
+    int64_t wave;
+    uint64_t next, cost = 0;
     for (int i = w.number; i < f->shares; i += w.threads) {
-        share *const s = &f->share[i];
-        s->status = enqueue_seeds(f, s, i);
-        show(f, s, 0);
+        lob_flood_share *const s = &f->share[i];
+        if (!f->again) s->status = enqueue_seeds(f, s, i);
+        show(f, i, 0);
     }
     meet(&f->meeting, w.threads);
     for (;;) {
@@ -617,65 +386,51 @@ static void flood_shares(flood *f, worker w)
             if (w.number > 0) return;
             w.threads = 1;
         }
-        if (!look(f, &w, &wave, &level) || (wave == 0 && level == f->levels)) return;
-        steps = wave > 0 ? steps + 1 : 0;
-        if (wave == 0) here = level;
-        if (w.number == 0 && steps > f->steps) f->steps = steps;
-        step(f, &w, here, wave == 0);
+        if (!look(f, &wave, &next)) return;
+        cost = wave > 0 ? cost + 1 : next;
+        if (w.number == 0 && lob_flood_steps(cost) > f->steps) f->steps = lob_flood_steps(cost);
+        if (w.number == 0) f->now = cost;
+        step(f, &w, cost, wave == 0);
     }
 }
 
-static lob_status flood_levels(flood *f)
+/* Flood this rank's planes, and go on until no rank has news for another and all have risen. */
+static lob_status flood_levels(lob_flood *f)
 {
-    f->start_s = omp_get_wtime();
+    for (bool any = true; any; f->again = true) {
+        f->start_s = omp_get_wtime();
+        f->begun = 0;
+        for (int i = 0; i < f->shares; i++) f->begun += f->share[i].flooded;
+        atomic_store(&f->alone, false);
 #pragma omp parallel num_threads(f->shares)
-    flood_shares(f, (worker){omp_get_thread_num(), omp_get_num_threads(), 0});
-    for (int i = 0; i < f->shares; i++)
-        if (f->share[i].status != LOB_OK) return f->share[i].status;
-    return f->met;
-}
-
-/* ---- results ---- */
-
-static bool write_row(const void *engine, int64_t number, lob_growcut_result *result)
-{
-    const flood *const f = engine;
-    const lob_growcut_section *const s = f->section;
-    const lob_volume *const seeds = s->in->seeds;
-    const int64_t y = number % s->view.dims.ny, z = number / s->view.dims.ny;
-    const int64_t row = row_of(f, y, z), voxel = lob_view_index(&s->view, 0, y, z);
-    if (!is_own(f, y, z)) return true;
-    for (int64_t x = 0; x < s->view.dims.nx; x++) {
-        const int64_t cell = row + x, v = voxel + x * s->view.stride[0];
-        const bool is_seed = lob_label_at(seeds->data, seeds->type, v) != 0;
-        const bool tie = f->state[cell] & TIE;
-        lob_growcut_put(s, v, f->label[cell], is_seed ? 0 : f->level[cell], true, result);
-        if (!s->out->tie) continue;
-        s->out->tie[v] = tie;
-        result->stats.ties += tie;
+        flood_shares(f, (worker){omp_get_thread_num(), omp_get_num_threads(), 0});
+        for (int i = 0; i < f->shares; i++)
+            if (f->share[i].status != LOB_OK) return f->share[i].status;
+        if (f->now > f->high) f->high = f->now;
+        any = false;
+        if (f->team) LOB_TRY(lob_flood_meet(f, &any));
+        if (f->team && !any) LOB_TRY(lob_flood_rise(f, &any));
     }
-    return true;
+    return LOB_OK;
 }
 
 lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_result *result,
-                             int64_t *steps, lob_error *error)
+                             lob_error *error)
 {
-    const int64_t rows = section->view.dims.ny * section->view.dims.nz;
-    flood f = {.section = section, .error = error, .next_report = REPORT_CELLS};
+    lob_flood f = {.section = section, .error = error, .next_report = REPORT_CELLS};
     f.budget = (lob_budget){.who = "GrowCut's flood", .limit = section->max_memory};
     *result = (lob_growcut_result){.stats.fixed_point = true};
-    lay_out(&f);
-    lay_out_shares(&f);
-    list_rows(&f);
-    lob_status st = take_memory(&f);
-    if (st == LOB_OK) (void)lob_growcut_in_parts(result, fill_row, &f, rows, section->threads);
+    lob_status st = lob_flood_begin(&f, result);
     if (st == LOB_OK) st = flood_levels(&f);
-    if (st == LOB_OK) (void)lob_growcut_in_parts(result, write_row, &f, rows, section->threads);
-    *steps = f.steps;
+    if (st == LOB_OK) lob_flood_write(&f, result);
     result->stats.working_bytes = f.budget.peak;
-    if (st == LOB_OK && f.team)
-        st = lob_growcut_stats_of_slabs(&result->stats, &result->largest, 1, &result->overflow,
-                                        f.team, error);
-    give_memory(&f);
+    if (st == LOB_OK && f.team) {
+        uint64_t most[2] = {result->largest, (uint64_t)result->steps};
+        st = lob_growcut_stats_of_slabs(&result->stats, most, 2, &result->overflow, f.team, error);
+        result->largest = most[0];
+        result->steps = (int64_t)most[1];
+    }
+    if (!f.team) result->steps = f.steps;
+    lob_flood_free(&f);
     return st;
 }

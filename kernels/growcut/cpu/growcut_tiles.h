@@ -67,6 +67,7 @@ typedef struct {
 typedef struct {
     lob_growcut_stats stats;  /* of a pass: without those of levels, and without key_bits */
     uint64_t largest;         /* cost, in units */
+    int64_t steps;            /* of a flood: the most that a path takes on one level */
     bool overflow;            /* a path's cost did not fit 32 bits: grow again with 64 */
     int64_t first[3], end[3]; /* of the section: where results were written */
 } lob_growcut_result;

@@ -18,7 +18,7 @@ void lob_cells_take_size(lob_cells_work *set, const lob_volume *image)
 
 /* Bytes of a voxel that a task's work takes: most in the flood; of one around its planes; and of
  * the flood's queues and tables of labels. */
-enum { WORKING = 40, AROUND = 8, TABLES = 2 << 20 };
+enum { WORKING = 32, AROUND = 8, TABLES = 2 << 20 };
 
 /* Planes on each side that steps reach; a size that is not given is taken for a usual one. */
 static int64_t reach_of(const lob_cells_work *set, const lob_volume *v)
@@ -29,12 +29,17 @@ static int64_t reach_of(const lob_cells_work *set, const lob_volume *v)
                            isfinite(size) ? size : USUAL * v->geometry.spacing_mm[2]);
 }
 
+/* Planes on both sides of a task's own, at most. */
+static int64_t around(const lob_volume *v, int64_t reach)
+{
+    return 2 * reach < v->dims.nz ? 2 * reach : v->dims.nz;
+}
+
 /* What each task holds beside its planes: the same for any number of tasks, so that more of them
  * are of use. */
 static int64_t beside(const lob_volume *v, int64_t reach)
 {
-    const int64_t around = 2 * reach < v->dims.nz ? 2 * reach : v->dims.nz;
-    return TABLES + v->dims.nx * v->dims.ny * around * AROUND;
+    return TABLES + v->dims.nx * v->dims.ny * around(v, reach) * AROUND;
 }
 
 /* After LOB_ENOMEM of work that was thought to fit. */
@@ -98,7 +103,8 @@ static lob_status label_slab(lob_session *s, const lob_slab *slab, void *user)
 
 lob_status lob_cells_by_slabs(lob_session *s, lob_cells_work *set)
 {
-    enum { LABEL = 4, FLOOD = 16, PASSES = 4, MEETINGS = 100000, MEETING = 152 };
+    /* Bytes of a voxel at a seam in the flood, and of one around a task's planes. */
+    enum { LABEL = 4, FLOOD = 32, GIVEN = 10, ESTIMATED = 18, MEETINGS = 200 };
     const lob_cells_files *const files = &set->files;
     lob_slabs *const slabs = &set->slabs;
     s->spaced = !isnan(files->stated.spacing[0]);
@@ -115,9 +121,10 @@ lob_status lob_cells_by_slabs(lob_session *s, lob_cells_work *set)
     lob_cells_take_size(set, &set->image);
     LOB_TRY(lob_session_check(s, &set->image, LOB_I32, 1, files->out));
     const int64_t reach = reach_of(set, &set->image);
-    slabs->seam_bytes = FLOOD + 2 * PASSES * reach * (int64_t)sizeof(float);
+    slabs->seam_bytes =
+        FLOOD + around(&set->image, reach) * (isfinite(set->options.size_mm) ? GIVEN : ESTIMATED);
     slabs->moved_bytes = 2 * sizeof(float) + 1;
-    slabs->met_bytes = (double)MEETINGS * MEETING; /* of the flood, over depths of many levels */
+    slabs->meetings = MEETINGS;
     slabs->common_bytes = beside(&set->image, reach);
     LOB_TRY(lob_slabs_cut(s, slabs, 0, 1, WORKING, LABEL));
     return slabs->plan > 0 ? LOB_OK : lob_slabs_each(s, slabs, label_slab, set);

@@ -62,16 +62,17 @@ static bool is_on_gpu(const lob_session *s)
 }
 
 /* Bytes that growth takes for a voxel, beside image, seeds and mask: keys, which on a GPU may want
- * 8, levels and queues; seeds again, results. A GPU's count where --max-memory bounds them too. */
+ * 8, of a flood what came too, levels and queues; seeds again, results. A GPU's count where
+ * --max-memory bounds them too. */
 static int64_t voxel_bytes(const lob_session *s, const work *w, const lob_volume *image,
                            const lob_volume *seeds)
 {
-    enum { KEYS = 11, LEVELS = 2, ROUND = 5 };
+    enum { KEYS = 11, CAME = 8, LEVELS = 2, ROUND = 5 };
     const int64_t label = (int64_t)lob_type_of(seeds->type)->bytes;
     const int64_t growing =
         is_on_gpu(s) && s->max_memory == 0 ? 0 : KEYS + LEVELS * image->channels;
-    return growing + (w->options.rounds > 0 ? ROUND : 0) + 2 * label +
-           (w->seed_strength_path ? 8 : 0) + (isfinite(w->max_mm.value) ? 2 : 0) +
+    return growing + (w->rule == LOB_RULE_FLOOD ? CAME : 0) + (w->options.rounds > 0 ? ROUND : 0) +
+           2 * label + (w->seed_strength_path ? 8 : 0) + (isfinite(w->max_mm.value) ? 2 : 0) +
            (w->strength_path ? 4 : 0) + (w->tie_path ? 1 : 0);
 }
 
@@ -90,14 +91,12 @@ lob_status lob_growcut_suggest(lob_session *s, const work *w, lob_status status)
 static lob_status make(lob_session *s, work *w)
 {
     lob_slabs *const slabs = &w->slabs;
-    /* Keys that cross a seam, of a flood each cell once both ways, and bytes of each; a result has
-     * at most the type of the seeds. */
-    const bool flood = w->rule == LOB_RULE_FLOOD;
-    const int news = flood ? 2 : 4;
-    enum { NEWS_BYTES = 8, DISTANCE = 4 };
+    /* Bytes of the keys that cross a seam, four of a voxel, of a flood two, which are twice as
+     * long; a result has at most the type of the seeds. */
+    enum { NEWS = 32, MEETINGS = 100, DISTANCE = 4 };
     /* Two seams, on a GPU of two planes each, with keys known, told and heard; of a flood with what
      * is told and heard, and cells around the plane. */
-    enum { GPU_SEAMS = 2 * 2 * 5 * 8, FLOOD_SEAMS = 2 * 2 * 8 };
+    enum { GPU_SEAMS = 2 * 2 * 5 * 8, FLOOD_SEAMS = 2 * 2 * 16 };
     if (w->slabs.plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     if (w->seed_strength_path)
@@ -106,8 +105,9 @@ static lob_status make(lob_session *s, work *w)
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_F32, 1, w->strength_path));
     LOB_TRY(lob_session_check(s, &slabs->volume, LOB_U8, 1, w->tie_path));
     const lob_dims dims = slabs->volume.dims;
-    slabs->seam_bytes = news * NEWS_BYTES;
-    if (flood)
+    slabs->seam_bytes = NEWS;
+    slabs->meetings = MEETINGS;
+    if (w->rule == LOB_RULE_FLOOD)
         slabs->common_bytes = FLOOD_SEAMS * (dims.nx + 2) * (dims.ny + 2);
     else if (is_on_gpu(s) && s->max_memory > 0)
         slabs->common_bytes = GPU_SEAMS * dims.nx * dims.ny;
