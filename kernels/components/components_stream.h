@@ -72,7 +72,7 @@ typedef lob_status lob_components_function(lob_components_output *out,
  *   context  in   max_memory bounds the tables, those of the output included, a slab's labels and
  *                 the work on a slab
  *
- * Ranks on GPUs have a lob_device each. Besides a slab, the call holds 8 bytes per voxel of a
+ * Ranks on GPUs have a lob_device each. Besides a slab, the call holds 16 bytes per voxel of a
  * plane, on a GPU up to 84 where neighbours are 26, and, unless options->join is LOB_JOIN_ANY, two
  * planes of the image. For each component of a slab it holds 4 bytes, 8 more where sizes decide, 8
  * more with keep_values, and with regions a lob_region and, with intensities, a lob_region_values;
