@@ -58,7 +58,7 @@ lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
 lob_status lob_holds_no_scale(const lob_volume *volume, const lob_location *where,
                               const char *format, lob_error *error)
 {
-    if (volume->slope == 1.0 && volume->inter == 0.0) return LOB_OK;
+    if (!lob_is_scaled(volume)) return LOB_OK;
     return lob_fail_file(error, LOB_EDATA, where->path,
                          "%s has no scale, and this volume's values are %.7g * stored + %.7g; "
                          "convert it to float32 first",

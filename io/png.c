@@ -344,7 +344,7 @@ static lob_status png_holds(const lob_volume *v, const lob_location *where, lob_
                              "a PNG holds 1 or 3 channels, this volume has %d; write .nii.gz "
                              "instead",
                              v->channels);
-    if (v->slope != 1.0 || v->inter != 0.0)
+    if (lob_is_scaled(v))
         return lob_fail_file(error, LOB_EDATA, path,
                              "a PNG holds no scale, and this volume's values are %g times what is "
                              "stored, plus %g; write .nii.gz instead",

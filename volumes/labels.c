@@ -210,7 +210,7 @@ static lob_status bad_voxel(const lob_volume *volume, int64_t at, const int64_t 
 /* Are a volume's bytes its labels? */
 static bool has_bytes(const lob_volume *volume)
 {
-    return volume->type == LOB_U8 && volume->slope == 1.0 && volume->inter == 0.0;
+    return volume->type == LOB_U8 && !lob_is_scaled(volume);
 }
 
 lob_status lob_labels_allow(const lob_volume *part, const int64_t first[3], const char *name,
@@ -340,7 +340,7 @@ static lob_status rewrite(lob_volume *volume, lob_type type, label_map *map, voi
 static bool stays(const lob_volume *volume, const lob_label_set *set, lob_type type)
 {
     const bool same = set->count == 0 || set->values[set->count - 1] == set->count;
-    return same && volume->type == type && volume->slope == 1.0 && volume->inter == 0.0;
+    return same && volume->type == type && !lob_is_scaled(volume);
 }
 
 typedef struct {

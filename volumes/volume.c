@@ -51,7 +51,7 @@ double lob_least_spacing(lob_dims dims, const double spacing_mm[3])
 
 static bool is_plain_float(const lob_volume *volume)
 {
-    return volume->type == LOB_F32 && volume->slope == 1.0 && volume->inter == 0.0;
+    return volume->type == LOB_F32 && !lob_is_scaled(volume);
 }
 
 double lob_as_compared(double number, const lob_volume *volume)

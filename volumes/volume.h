@@ -64,6 +64,12 @@ static inline int64_t lob_voxels(const lob_volume *volume)
     return volume->dims.nx * volume->dims.ny * volume->dims.nz;
 }
 
+/* Are values other than the voxels as they are stored? */
+static inline bool lob_is_scaled(const lob_volume *volume)
+{
+    return volume->slope != 1.0 || volume->inter != 0.0;
+}
+
 /*
  * Convert a number for comparison with the volume's values. Values are slope * stored + inter in
  * double precision. Only float32 voxels without scaling are compared in float32: the number is

@@ -12,11 +12,6 @@
 
 enum { CHUNK_SIDE = 64, CHUNK_BYTES = 4 << 20 };
 
-static bool is_scaled(const lob_volume *v)
-{
-    return v->slope != 1.0 || v->inter != 0.0;
-}
-
 /* Does float32 hold every value that voxels of a small type can stand for? */
 static bool fits_float(const lob_volume *v)
 {
@@ -39,7 +34,7 @@ void lob_hdf5_plan(lob_hdf5_target *t, const lob_volume *v, const lob_write_opti
                            .level = options->level,
                            .labels = options->labels,
                            .strip_extensions = options->strip_extensions};
-    t->type = !is_scaled(v) ? v->type : fits_float(v) ? LOB_F32 : LOB_F64;
+    t->type = !lob_is_scaled(v) ? v->type : fits_float(v) ? LOB_F32 : LOB_F64;
     t->first = frames > 1 ? 0 : 1;
     t->rank = (side[LOB_HDF5_SIDES - 1] > 1 ? LOB_HDF5_SIDES : LOB_HDF5_SIDES - 1) - t->first;
     uint64_t bytes = lob_type_of(t->type)->bytes;
@@ -95,7 +90,7 @@ static void take_row(unsigned char *out, const lob_hdf5_target *t, const lob_vol
                      int64_t first, int64_t n, size_t step)
 {
     const size_t bytes = lob_type_of(t->type)->bytes;
-    if (!is_scaled(v)) {
+    if (!lob_is_scaled(v)) {
         const unsigned char *in = (const unsigned char *)v->data + (size_t)first * bytes;
         lob_copy_strided(out, (int64_t)step, in, (int64_t)bytes, n, bytes);
         return;

@@ -250,8 +250,7 @@ static lob_status holds(const lob_volume *volume, const lob_location *where, lob
 {
     if (!lob_is_segmentation_name(where->file))
         return lob_holds_no_scale(volume, where, nrrd_name, error);
-    if (volume->channels == 1 && lob_type_of(volume->type)->is_integer && volume->slope == 1.0 &&
-        volume->inter == 0.0)
+    if (volume->channels == 1 && lob_type_of(volume->type)->is_integer && !lob_is_scaled(volume))
         return LOB_OK;
     return lob_fail_file(error, LOB_EDATA, where->path,
                          "a segmentation holds labels, whole numbers in one channel; write an "

@@ -69,7 +69,7 @@ static void load_row(double *row, const lob_maxima_call *c, int64_t y, int64_t z
         return;
     }
     const int64_t first = (z * d.ny + y) * d.nx;
-    const bool scaled = v->slope != 1.0 || v->inter != 0.0;
+    const bool scaled = lob_is_scaled(v);
     lob_values(row, v->data, v->type, first, d.nx);
     for (int64_t x = 0; x < d.nx; x++) {
         const double value = scaled ? v->slope * row[x] + v->inter : row[x];

@@ -33,9 +33,7 @@ static void describe(cJSON *file, const lob_volume *v)
         cJSON_AddNumberToObject(file, "frame", (double)v->frame);
     cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
     cJSON_AddStringToObject(file, "orientation", v->geometry.unoriented ? "unknown" : code);
-    if (v->slope != 1.0 || v->inter != 0.0) {
-        LOB_JSON_NUMBERS(file, {"slope", v->slope}, {"inter", v->inter});
-    }
+    if (lob_is_scaled(v)) LOB_JSON_NUMBERS(file, {"slope", v->slope}, {"inter", v->inter});
 }
 
 static cJSON *begin_entry(lob_session *s, const char *path, const char *name)

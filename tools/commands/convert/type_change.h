@@ -11,12 +11,6 @@ typedef struct {
     int64_t lost, rounded; /* voxels that were changed so, and those that have fewer digits */
 } lob_type_change;
 
-/* Are values other than the voxels as they are stored? */
-static inline bool lob_is_scaled(const lob_volume *volume)
-{
-    return volume->slope != 1.0 || volume->inter != 0.0;
-}
-
 /*
  * Change voxels; their values (slope and inter applied) are kept.
  *
