@@ -118,8 +118,7 @@ bool lob_same_file(const char *a, const char *b)
     char *folder_a = lob_folder_of(a), *folder_b = lob_folder_of(b);
     /* without memory the answer is the one that keeps a caller from replacing a file */
     const bool same = !folder_a || !folder_b || same_existing(folder_a, folder_b);
-    free(folder_a);
-    free(folder_b);
+    LOB_FREE(folder_a, folder_b);
     return same;
 }
 
@@ -325,8 +324,7 @@ void lob_flush_parent(const char *path)
 static void release(lob_output *out)
 {
     if (out->fd >= 0) lob_fd_close(out->fd);
-    free(out->path);
-    free(out->temporary);
+    LOB_FREE(out->path, out->temporary);
     *out = (lob_output){.fd = -1};
 }
 

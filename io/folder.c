@@ -199,8 +199,7 @@ static lob_status make_hidden(lob_folder *out, lob_error *error)
 static void release(lob_folder *out)
 {
     if (out->lock >= 0) lob_fd_close(out->lock);
-    free(out->path);
-    free(out->temporary);
+    LOB_FREE(out->path, out->temporary);
     *out = (lob_folder){.lock = -1};
 }
 

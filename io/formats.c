@@ -142,8 +142,7 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading)
 
 void lob_files_free(char *files[2])
 {
-    free(files[0]);
-    free(files[1]);
+    LOB_FREE(files[0], files[1]);
     files[0] = files[1] = NULL;
 }
 

@@ -273,7 +273,6 @@ bool lob_gunzip_threads(unsigned char *out, size_t n, unsigned char *head, size_
         inflate_pieces(&w);
         whole = is_whole(&w, trailing);
     }
-    free(w.crc);
-    free(w.length);
+    LOB_FREE(w.crc, w.length);
     return whole;
 }

@@ -327,10 +327,7 @@ void lob_gzip_writer_free(lob_gzip_writer *w)
     for (int i = 0; w->workers && i < w->threads; i++)
         while (w->workers[i].streams > 0) deflateEnd(&w->workers[i].z[--w->workers[i].streams]);
     for (int i = 0; w->blocks && i < w->batch; i++) free(w->blocks[i].bytes);
-    free(w->workers);
-    free(w->blocks);
-    free(w->buffer);
-    free(w);
+    LOB_FREE(w->workers, w->blocks, w->buffer, w);
 }
 
 static bool deflate_next(lob_gzip_writer *w, worker *by, int i)

@@ -48,8 +48,7 @@ static lob_status whole_get(void *state, unsigned char *out, int64_t z, int64_t 
 static void whole_close(void *state)
 {
     whole *w = state;
-    free(w->own);
-    free(w);
+    LOB_FREE(w->own, w);
 }
 
 /* The source of a volume's voxels, of which it takes over those that it owns. */
@@ -343,8 +342,7 @@ lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const
     void *room = w ? lob_voxel_memory(w->plane_bytes * (size_t)w->planes) : NULL;
     if (!w || !to || !room) {
         if (w) free_writer(w);
-        free(to);
-        free(room);
+        LOB_FREE(to, room);
         return lob_fail_file(error, LOB_ENOMEM, name, "out of memory");
     }
     *to = room;

@@ -119,8 +119,7 @@ lob_status lob_xml_parse(lob_xml **root, const char *text, size_t size)
     if (r.st == LOB_OK && length <= INT_MAX) r.st = parse(&r, clean, length);
     free(clean);
     if (r.st != LOB_OK) {
-        free(r.elements);
-        free(kept);
+        LOB_FREE(r.elements, kept);
         return r.st;
     }
     if (r.count == 0) r.elements[0] = (lob_xml){kept, kept, kept, 0};

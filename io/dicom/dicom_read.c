@@ -350,8 +350,7 @@ static lob_status convert_anew(lob_dicom_made *out, const char *path,
     const char *const wanted = lob_is_folder(path) ? options->series : NULL;
     lob_status st = lob_dicom_choose(&c.series, &c.volume, &list, wanted, path, error);
     if (st == LOB_OK) st = convert(&c);
-    free(c.in);
-    free(c.made);
+    LOB_FREE(c.in, c.made);
     lob_dicom_list_free(&list);
     if (st != LOB_OK) lob_dicom_made_free(out);
     return st;
@@ -388,8 +387,7 @@ lob_converted *lob_converted_begin(void)
 
 static void free_kept(kept *k)
 {
-    free(k->path);
-    free(k->series);
+    LOB_FREE(k->path, k->series);
     lob_dicom_made_free(&k->made);
 }
 

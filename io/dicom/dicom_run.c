@@ -140,8 +140,7 @@ lob_status lob_dicom_run_it(char *text, const lob_dicom_run *run, lob_error *err
     } else {
         st = lob_fail_file(error, LOB_ENOMEM, run->path, "no memory");
     }
-    free(end);
-    free((char *)words[0]);
+    LOB_FREE(end, (char *)words[0]);
     return st;
 }
 

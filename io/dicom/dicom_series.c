@@ -197,9 +197,7 @@ void lob_dicom_list_free(lob_dicom_list *list)
 {
     for (int i = 0; i < list->count; i++) {
         for (int64_t f = 0; f < list->series[i].file_count; f++) free(list->series[i].files[f]);
-        free(list->series[i].files);
-        free(list->series[i].planes);
-        free(list->series[i].description);
+        LOB_FREE(list->series[i].files, list->series[i].planes, list->series[i].description);
     }
     free(list->series);
     *list = (lob_dicom_list){.count = 0};

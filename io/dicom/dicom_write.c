@@ -100,10 +100,7 @@ static lob_status put_inputs(seg *g)
     if (about) st = lob_write(&g->labels, volume, &fast, g->error);
     if (st == LOB_OK)
         st = lob_output_whole(about, false, &(lob_output_part){text, strlen(text)}, 1, g->error);
-    free(volume);
-    free(about);
-    free(text);
-    free(rows);
+    LOB_FREE(volume, about, text, rows);
     return st == LOB_ENOMEM ? no_memory(g) : st;
 }
 
@@ -170,8 +167,7 @@ static lob_status write_series(const lob_volume *labels, const char *path,
     lob_volume_free(&g.labels);
     lob_label_set_free(&g.set);
     lob_dicom_list_free(&list);
-    free(g.in);
-    free(g.made);
+    LOB_FREE(g.in, g.made);
     return st;
 }
 

@@ -298,9 +298,7 @@ static void planes_close(void *state)
 {
     planes *p = state;
     if (p->running) lob_sandbox_finish(&p->box, NULL);
-    free(p->beside);
-    free(p->at_hand);
-    free(p);
+    LOB_FREE(p->beside, p->at_hand, p);
 }
 
 /* Start the helper again, for planes that have gone by. */

@@ -234,8 +234,7 @@ static void unpack_chunk(void *user, int64_t index)
     if (numbers) place(p, chunk, numbers);
     chunk->bad = !numbers;
     if (room[1] != room[0]) free(room[1]);
-    free(room[0]);
-    free(chunk->packed);
+    LOB_FREE(room[0], chunk->packed);
     chunk->packed = NULL;
 }
 

@@ -95,8 +95,7 @@ static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_view *
     const bool irregular = spacing && strncmp(spacing, "irregular", 9) == 0;
     out->start *= mm;
     out->step *= mm;
-    free(spacing);
-    free(units);
+    LOB_FREE(spacing, units);
     H5Oclose(object);
     if (!irregular) return LOB_OK;
     return LOB_HDF5_BAD(in,

@@ -190,8 +190,7 @@ static lob_status nexus_view(lob_hdf5_view *view, const char *path, const lob_hd
         }
         take_place(view, path, names, in);
     }
-    free(signal);
-    free(names);
+    LOB_FREE(signal, names);
     return st;
 }
 

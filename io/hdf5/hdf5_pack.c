@@ -195,8 +195,7 @@ static void close_packers(pack_work *work)
         packer *const p = &work->packers[i];
         libdeflate_free_compressor(p->deflater);
         deflateEnd(&p->runs);
-        free(p->plain);
-        free(p->shuffled);
+        LOB_FREE(p->plain, p->shuffled);
     }
     free(work->packers);
 }
@@ -298,8 +297,7 @@ bool lob_hdf5_pack(lob_sandbox *box, const lob_hdf5_target *t, const lob_volume 
         *options->compress_s += lob_clock_s() - start_s;
     }
     if (ok && sent) send_batch(box, &batches[!turn]);
-    free(jobs);
-    free(packed);
+    LOB_FREE(jobs, packed);
     close_packers(&work);
     free(work.blank);
     return ok;

@@ -89,8 +89,7 @@ static bool take_axistags(lob_hdf5_view *view, double spacing_mm[3], const lob_h
                  view->path);
     cJSON_Delete(units);
     cJSON_Delete(tags);
-    free(units_text);
-    free(text);
+    LOB_FREE(units_text, text);
     return ok;
 }
 

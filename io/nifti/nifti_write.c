@@ -223,8 +223,7 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     if (st == LOB_OK && (out->type != volume->type || out->channels != volume->channels ||
                          !lob_same_dims(out->dims, volume->dims)))
         st = lob_fail_file(error, LOB_EINTERNAL, name, "its header reads other than it was made");
-    free(head);
-    free(same);
+    LOB_FREE(head, same);
     if (st != LOB_OK) {
         lob_volume_free(out);
         return st;

@@ -393,9 +393,7 @@ static lob_status write_meta(const lob_volume *volume, const lob_location *where
         st = write_apart(apart, where->file, options->force, parts, error);
     else
         st = lob_output_whole(where->file, options->force, parts, 2, error);
-    free(text);
-    free(voxels);
-    free(apart);
+    LOB_FREE(text, voxels, apart);
     return st;
 }
 

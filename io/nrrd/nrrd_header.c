@@ -555,9 +555,6 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
 
 void lob_nrrd_free(lob_nrrd *nrrd)
 {
-    free(nrrd->text);
-    free(nrrd->keys);
-    free(nrrd->values);
-    free(nrrd->segments);
+    LOB_FREE(nrrd->text, nrrd->keys, nrrd->values, nrrd->segments);
     *nrrd = (lob_nrrd){0};
 }

@@ -498,8 +498,7 @@ static lob_status read_tiff(lob_volume *out, const lob_reading *r)
         r->info->format = names[t.text.kind];
         r->info->inflate_s += lob_clock_s() - start_s;
     }
-    free(t.text.page);
-    free(t.pages.page);
+    LOB_FREE(t.text.page, t.pages.page);
     return st;
 }
 

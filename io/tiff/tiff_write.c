@@ -104,9 +104,7 @@ static void free_batch(strip_batch *b)
 {
     for (int t = 0; b->deflater && t < b->threads; t++)
         if (b->deflater[t]) libdeflate_free_compressor(b->deflater[t]);
-    free(b->deflater);
-    free(b->bytes);
-    free(b->size);
+    LOB_FREE(b->deflater, b->bytes, b->size);
 }
 
 static bool alloc_batch(strip_batch *b, const job *w, const lob_write_options *options)

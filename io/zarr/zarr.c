@@ -327,8 +327,7 @@ static void planes_close(void *state)
 {
     planes *const p = state;
     lob_zarr_image_free(&p->im);
-    free(p->kept);
-    free(p);
+    LOB_FREE(p->kept, p);
 }
 
 static lob_status open_planes(lob_plane_source *source, lob_volume *out, const lob_reading *r)

@@ -198,9 +198,7 @@ static void place(const reading *r, const unsigned char *piece, const int64_t at
 static void release(hand *h)
 {
     if (h->fd >= 0) lob_fd_close(h->fd);
-    free(h->index);
-    free(h->packed);
-    free(h->piece);
+    LOB_FREE(h->index, h->packed, h->piece);
 }
 
 /* To read a box, or to look which of its pieces are there. */

@@ -12,8 +12,7 @@ enum { SETS = 256, DEPTH = 6, NODES = 1 << 14 };
 
 void lob_zarr_image_free(lob_zarr_image *image)
 {
-    free(image->folder);
-    free(image->group);
+    LOB_FREE(image->folder, image->group);
     lob_zarr_node_free(&image->image);
     lob_ngff_free(&image->ngff);
     *image = (lob_zarr_image){.folder = NULL};

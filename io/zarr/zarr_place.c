@@ -145,7 +145,6 @@ lob_status lob_zarr_check(const lob_location *where, bool force, lob_error *erro
             ? lob_fail_file(error, LOB_ECREATE, where->path,
                             "inside of a store labels are written, as STORE.zarr/labels/NAME")
             : check_store(path, force, error);
-    free(labels);
-    free(path);
+    LOB_FREE(labels, path);
     return st;
 }

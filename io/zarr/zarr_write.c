@@ -366,9 +366,7 @@ static lob_status put_metadata(const writing *w, int64_t largest, const lob_writ
 
 static void free_level(level *l)
 {
-    free(l->bytes);
-    free(l->index);
-    free(l->rows);
+    LOB_FREE(l->bytes, l->index, l->rows);
 }
 
 static void discard(void *state)
@@ -512,8 +510,7 @@ lob_status lob_zarr_begin_planes(lob_plane_sink *sink, const lob_volume *volume,
     writing *const w = calloc(1, sizeof *w);
     char *const path = lob_zarr_node_folder(where);
     if (!w || !path) {
-        free(w);
-        free(path);
+        LOB_FREE(w, path);
         return lob_fail_file(error, LOB_ENOMEM, where->path, "no memory to write it");
     }
     const bool labels = options->labels || volume->names.count > 0;

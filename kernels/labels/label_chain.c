@@ -217,8 +217,7 @@ static lob_status look(lob_label_chain *c)
 /* Take over another table of labels, all of which occur. */
 static void replace_table(lob_label_chain *c, int32_t *values, uint8_t *seen, int32_t count)
 {
-    free(c->values);
-    free(c->seen);
+    LOB_FREE(c->values, c->seen);
     c->values = values;
     c->seen = seen;
     c->count = count;
@@ -235,8 +234,7 @@ static lob_status exchange(lob_label_chain *c, int32_t *to)
     int32_t *values = malloc((n + 1) * sizeof *values);
     uint8_t *seen = malloc(n + 1);
     if (!values || !seen) {
-        free(values);
-        free(seen);
+        LOB_FREE(values, seen);
         return no_memory(c, c->count);
     }
     int32_t count = 0, distinct = 0;
@@ -304,9 +302,7 @@ typedef struct {
 
 static void piece_tables_free(piece_tables *t)
 {
-    free(t->voxels);
-    free(t->owner);
-    free(t->table);
+    LOB_FREE(t->voxels, t->owner, t->table);
 }
 
 static lob_status piece_tables_fill(piece_tables *t, lob_label_chain *c, int64_t found)
@@ -333,8 +329,7 @@ static lob_status split(lob_label_chain *c, const lob_labels_step *step)
         values && seen && done->pairs ? piece_tables_fill(&t, c, found) : no_memory(c, found);
     if (st != LOB_OK) {
         piece_tables_free(&t);
-        free(values);
-        free(seen);
+        LOB_FREE(values, seen);
         return st;
     }
     advance(c);
@@ -367,8 +362,7 @@ static lob_status choose_largest(piece_tables *t, const lob_label_chain *c, int6
     int64_t *const end = calloc((size_t)c->count + 2, sizeof *end); /* of each label's pieces */
     sized *const all = malloc(((size_t)found + 1) * sizeof *all);
     if (!end || !all) {
-        free(all);
-        free(end);
+        LOB_FREE(all, end);
         return no_memory(c, found);
     }
     for (int64_t i = 0; i < found; i++) end[t->owner[i] + 1]++;
@@ -380,8 +374,7 @@ static lob_status choose_largest(piece_tables *t, const lob_label_chain *c, int6
         if (n > most) qsort(own, (size_t)n, sizeof *own, by_size);
         for (int64_t i = 0; i < n && i < most; i++) t->table[own[i].piece + 1] = k;
     }
-    free(all);
-    free(end);
+    LOB_FREE(all, end);
     return LOB_OK;
 }
 
@@ -575,8 +568,7 @@ lob_status lob_label_chain_run(lob_label_chain *c)
     if (st == LOB_OK) st = finish(c);
     drop(c, &c->next);
     drop(c, &c->now);
-    free(c->values);
-    free(c->seen);
+    LOB_FREE(c->values, c->seen);
     c->out->working_bytes = c->budget.peak;
     if (st != LOB_OK) lob_labels_output_free(c->out);
     return st;

@@ -135,8 +135,7 @@ lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxim
             if (high < 0) atomic_store(&failed, 1);
             keep[m] = high == 1;
         }
-        free(v.heap);
-        free(v.seen);
+        LOB_FREE(v.heap, v.seen);
     }
     if (failed) return lob_fail(c->error, LOB_ENOMEM, "no memory for the heights of maxima");
     return LOB_OK;

@@ -147,8 +147,7 @@ static lob_status take_numbers(slab_call *s, int32_t *number)
         st = out->maxima ? choose(s, number, values, slopes, slope_count)
                          : lob_fail(error, LOB_ENOMEM, "no memory for maxima");
     }
-    free(values);
-    free(slopes);
+    LOB_FREE(values, slopes);
     int64_t told[] = {out->found, out->count};
     if (st == LOB_OK) st = lob_team_tell(told, sizeof told, team, error);
     if (st == LOB_OK) st = lob_team_tell(number, count * (int64_t)sizeof *number, team, error);

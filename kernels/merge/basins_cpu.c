@@ -324,9 +324,7 @@ static lob_status work(int32_t *to, lob_basins_stats *stats, const lob_label_gri
     if (stats) *stats = s;
     if (st == LOB_OK) st = lob_report(context, 1.0);
 out:
-    free(passes);
-    free(values);
-    free(contacts);
+    LOB_FREE(passes, values, contacts);
     return st;
 }
 

@@ -208,8 +208,7 @@ static lob_status cells_make(void **model, int32_t *labels, const lob_phantom_op
     tissue *const t = calloc(1, sizeof *t + (size_t)all * sizeof(site));
     candidate *const candidates = malloc((size_t)all * sizeof *candidates);
     if (!t || !candidates) {
-        free(t);
-        free(candidates);
+        LOB_FREE(t, candidates);
         return lob_fail(error, LOB_ENOMEM, "no memory for the phantom");
     }
     t->dims = o->dims;

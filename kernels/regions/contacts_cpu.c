@@ -37,8 +37,7 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
                                                          &fine, image->slope, image->inter)
                                           .mean;
     }
-    free(values);
-    free(regions);
+    LOB_FREE(values, regions);
     return st;
 }
 

@@ -81,8 +81,7 @@ static lob_status add_seam(lob_contact **list, int64_t *n, const lob_label_grid 
             st = lob_fail(error, LOB_ENOMEM, "no memory for contacts over a seam");
         }
     }
-    free(found);
-    free(seam);
+    LOB_FREE(found, seam);
     return st;
 }
 

@@ -405,9 +405,7 @@ static void measure(lob_region_hull *out, hull *h, const lob_shape_frame *frame)
 
 static void free_hull(hull *h)
 {
-    free(h->points);
-    free(h->faces);
-    free(h->rim);
+    LOB_FREE(h->points, h->faces, h->rim);
 }
 
 /* ---- all regions ---- */

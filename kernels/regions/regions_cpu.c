@@ -289,8 +289,7 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
     if (st == LOB_OK && bad_voxel != NO_BAD_VOXEL)
         st = lob_regions_refuse_label(bad_voxel, in->count, error);
     if (st == LOB_OK && in->image) st = lob_regions_check_data(values, in->count, error);
-    free(m.more_values);
-    free(m.more_regions);
+    LOB_FREE(m.more_values, m.more_regions);
     return st;
 }
 

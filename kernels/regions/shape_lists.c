@@ -65,9 +65,7 @@ static lob_status begin(listing *l, bool by_voxel, const lob_context *context, l
 
 static void end(listing *l)
 {
-    free(l->list);
-    free(l->next);
-    free(l->first);
+    LOB_FREE(l->list, l->next, l->first);
 }
 
 /* ---- slices ---- */

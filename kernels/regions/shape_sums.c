@@ -56,8 +56,7 @@ static lob_status count_planes(counting *c, int64_t first, const lob_context *co
         for (int64_t i = 0; i < (c->threads - 1) * size; i++) out[i % size] += c->more[i];
         if (lob_progress_stopped(&c->progress)) st = LOB_ECANCEL;
     }
-    free(memory);
-    free(c->more);
+    LOB_FREE(memory, c->more);
     return st;
 }
 

@@ -137,9 +137,7 @@ lob_status lob_instances_count(lob_instances *out, const lob_volume *truth, int6
 
 void lob_instances_free(lob_instances *instances)
 {
-    free(instances->pairs);
-    free(instances->truth_voxels);
-    free(instances->label_voxels);
+    LOB_FREE(instances->pairs, instances->truth_voxels, instances->label_voxels);
     *instances = (lob_instances){0};
 }
 
@@ -330,8 +328,6 @@ lob_status lob_instances_score(lob_instances_scores *out, lob_instances *in)
     entropies(&out->voi_split_inside, &out->voi_merge_inside, in, 1, inside);
     st = LOB_OK;
 out:
-    free(inside);
-    free(parts);
-    free(taken);
+    LOB_FREE(inside, parts, taken);
     return st;
 }

@@ -206,21 +206,12 @@ static lob_status alloc_clusters(call *c, lob_error *error)
 static void free_clusters(call *c)
 {
     for (int i = 0; c->slab && i < c->slabs; i++) {
-        free(c->slab[i].rows);
-        free(c->slab[i].part.sums);
-        free(c->slab[i].part.largest);
+        LOB_FREE(c->slab[i].rows, c->slab[i].part.sums, c->slab[i].part.largest);
     }
     for (int i = 0; i < c->shared_count; i++) {
-        free(c->shared[i].mine.sums);
-        free(c->shared[i].theirs.sums);
+        LOB_FREE(c->shared[i].mine.sums, c->shared[i].theirs.sums);
     }
-    free(c->shared);
-    free(c->letters);
-    free(c->slab);
-    free(c->sums);
-    free(c->largest);
-    free(c->centres);
-    free(c->boxes);
+    LOB_FREE(c->shared, c->letters, c->slab, c->sums, c->largest, c->centres, c->boxes);
     lob_budget_release(&c->budget, c->cluster_bytes);
 }
 

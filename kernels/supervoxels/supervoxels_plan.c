@@ -351,8 +351,6 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
 
 void lob_supervoxels_plan_free(lob_supervoxels_plan *plan)
 {
-    free(plan->axis_cos_sin);
-    free(plan->level_cos_sin);
-    free(plan->root);
+    LOB_FREE(plan->axis_cos_sin, plan->level_cos_sin, plan->root);
     *plan = (lob_supervoxels_plan){0};
 }

@@ -154,7 +154,6 @@ lob_status lob_team_threads(int size, lob_team_work *work, void *user)
         pthread_mutex_destroy(&h->lock);
         pthread_cond_destroy(&h->changed);
     }
-    free(h);
-    free(members);
+    LOB_FREE(h, members);
     return made == size ? LOB_OK : LOB_ENOMEM;
 }

@@ -235,9 +235,7 @@ static place read_row(page *p, int64_t i)
     else if (row->state == LOB_SCAN_DONE && row->voxels > 0)
         *doubt = doubtful_voxels(&report, results) / (double)row->voxels;
     lob_past_report_free(&report);
-    free(path);
-    free(viewer);
-    free(way);
+    LOB_FREE(path, viewer, way);
     return made;
 }
 
@@ -276,8 +274,7 @@ static cJSON *recipe_json(const page *p)
         lob_input_close(&file);
     }
     cJSON *const json = text ? cJSON_CreateString(text) : cJSON_CreateNull();
-    free(text);
-    free(path);
+    LOB_FREE(text, path);
     return json;
 }
 
@@ -356,9 +353,7 @@ static char *picture(const place *scan, const lob_read_options *options)
     if (draw(&canvas, &c, layout, scan, options) == LOB_OK &&
         lob_png_encode_rgb(&png, &size, canvas.rgb, canvas.width, canvas.height, NULL) == LOB_OK)
         text = lob_base64(png, size);
-    free(png);
-    free(canvas.rgb);
-    free(layout);
+    LOB_FREE(png, canvas.rgb, layout);
     lob_preview_content_free(&c);
     return text;
 }
@@ -410,13 +405,9 @@ lob_status lob_batch_page_write(const lob_batch *b)
     if (st == LOB_OK) st = lob_page_begin(&out, path, true, page_html, page_json(&p), &s->error);
     if (st == LOB_OK) st = lob_page_end(&out, page_html, put_pictures(&p, &out), &s->error);
     for (int64_t k = 0; p.places && k < b->table.count; k++) {
-        free(p.places[k].image);
-        free(p.places[k].labels);
-        free(p.places[k].picture);
+        LOB_FREE(p.places[k].image, p.places[k].labels, p.places[k].picture);
     }
-    free(p.places);
-    free(regions);
-    free(path);
+    LOB_FREE(p.places, regions, path);
     lob_cohort_free(&p.cohort);
     lob_session_stage(s, "page", start_s);
     return st;

@@ -23,9 +23,7 @@ void lob_batch_plan_free(lob_batch *b)
     for (int64_t i = 0; i < b->count; i++) {
         lob_plan_scan *const scan = &b->scans[i];
         for (int v = 0; scan->values && v < b->recipe.value_count; v++) free(scan->values[v]);
-        free(scan->values);
-        free(scan->name);
-        free(scan->conflict);
+        LOB_FREE(scan->values, scan->name, scan->conflict);
     }
     free(b->scans);
     b->count = 0;

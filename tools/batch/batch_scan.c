@@ -191,8 +191,7 @@ static lob_status add_file(lob_batch_files *out, char content, int line, const l
     *to = (lob_batch_file){.content = content, .path = strdup(path)};
     to->role = lob_printed("%d:%s%s", line + 1, named->is_output ? "--" : "", named->option);
     if (!to->role || !to->path) {
-        free(to->role);
-        free(to->path);
+        LOB_FREE(to->role, to->path);
         return LOB_ENOMEM;
     }
     out->count++;

@@ -95,8 +95,7 @@ static lob_status divide(const lob_batch *b)
         order[i].scan->shard = least + 1;
     }
     const bool done = order && load;
-    free(order);
-    free(load);
+    LOB_FREE(order, load);
     return done ? LOB_OK : lob_session_no_memory(b->session, b->folder);
 }
 

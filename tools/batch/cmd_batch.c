@@ -230,9 +230,7 @@ static void release(void *user)
     lob_columns_free(&b->division);
     lob_recipe_free(&b->recipe);
     lob_text_free(&b->recipe_text);
-    free(b->own_folder);
-    free(b->recipe_path);
-    free(b->folder);
+    LOB_FREE(b->own_folder, b->recipe_path, b->folder);
 }
 
 static void options(lob_rows *to, void *user)

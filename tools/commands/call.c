@@ -101,9 +101,7 @@ static void release(lob_session *s)
         lob_files_free(s->written[i].files);
         free(s->written[i].path);
     }
-    free(s->written);
-    free(s->renamed);
-    free(s->settings);
+    LOB_FREE(s->written, s->renamed, s->settings);
 }
 
 static void start(lob_session *s, const lob_command *command, int argc, char **argv)

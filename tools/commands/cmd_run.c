@@ -117,8 +117,7 @@ static void release(void *user)
     settings *const set = user;
     lob_recipe_job_free(&set->job);
     lob_recipe_free(&set->parsed);
-    free(set->values);
-    free(set->path);
+    LOB_FREE(set->values, set->path);
 }
 
 static void options(lob_rows *to, void *user)

@@ -203,9 +203,7 @@ static void release(void *user)
     LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_label_set_free(&w->labelled);
     lob_region_table_free(&w->table);
-    free(w->all.rows);
-    free(w->all.corners);
-    free(w->all.pairs);
+    LOB_FREE(w->all.rows, w->all.corners, w->all.pairs);
 }
 
 static void options(lob_rows *to, void *user)

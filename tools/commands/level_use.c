@@ -75,8 +75,7 @@ lob_status lob_level_use_of(lob_level_use *use, const lob_data *data, double ste
             use->merged |= levels[use->levels].values > 1;
         }
     }
-    free(values);
-    free(levels);
+    LOB_FREE(values, levels);
     return allocated ? LOB_OK : LOB_ENOMEM;
 }
 

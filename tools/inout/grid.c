@@ -61,8 +61,7 @@ static cJSON *last_input(lob_session *s)
 
 static void drop_header(lob_volume *volume)
 {
-    free(volume->header.bytes);
-    free(volume->header.extensions);
+    LOB_FREE(volume->header.bytes, volume->header.extensions);
     volume->header = (lob_header){.format = NULL};
 }
 

@@ -219,10 +219,7 @@ static lob_status allocate(lob_session *s, lob_slabs *w)
 static void empty(lob_session *s, lob_slabs *w)
 {
     lob_session_planes_abort(s, &w->output);
-    free(w->window);
-    free(w->staged);
-    free(w->mask_window);
-    free(w->labels_window);
+    LOB_FREE(w->window, w->staged, w->mask_window, w->labels_window);
     lob_session_give(s, w->held);
     w->window = w->mask_window = w->labels_window = NULL;
     w->staged = NULL;

@@ -448,9 +448,7 @@ lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
 void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
 {
     lob_plane_writer_abort(out->writer);
-    free(out->gathered);
-    free(out->room);
-    free(out->comment);
+    LOB_FREE(out->gathered, out->room, out->comment);
     lob_session_give(s, out->held);
     *out = (lob_plane_output){.path = NULL};
 }

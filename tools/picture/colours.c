@@ -148,8 +148,7 @@ static lob_status part_neighbours(lob_colour *colour, const lob_volume *labels,
             colour[i] = other;
         }
     }
-    free(p.bits);
-    free(fixed);
+    LOB_FREE(p.bits, fixed);
     return memory ? LOB_OK : LOB_ENOMEM;
 }
 

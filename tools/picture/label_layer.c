@@ -272,12 +272,6 @@ lob_status lob_draw_labels(lob_canvas *canvas, int x, int y, const int pixels[2]
     const bool memory = l.across && l.down && l.edges && l.label && l.beside && l.mixed && l.needed;
     for (int from = 0; from < pixels[1] && memory; from += BAND)
         draw_band(canvas, &l, x, y, from, from + BAND < pixels[1] ? from + BAND : pixels[1]);
-    free(l.across);
-    free(l.down);
-    free(l.edges);
-    free(l.label);
-    free(l.beside);
-    free(l.mixed);
-    free(l.needed);
+    LOB_FREE(l.across, l.down, l.edges, l.label, l.beside, l.mixed, l.needed);
     return memory ? LOB_OK : LOB_ENOMEM;
 }

@@ -146,8 +146,7 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
 
 void lob_preview_content_free(lob_preview_content *c)
 {
-    free(c->colour);
-    free(c->shown);
+    LOB_FREE(c->colour, c->shown);
     lob_label_set_free(&c->set);
     lob_volume_free(&c->image);
     lob_volume_free(&c->labels);

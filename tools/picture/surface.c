@@ -416,8 +416,6 @@ lob_status lob_draw_surface(lob_canvas *canvas, int x, int y, const int pixels[2
         (vec){0.5 * (double)(g.n[0] - 1), 0.5 * (double)(g.n[1] - 1), 0.5 * (double)(g.n[2] - 1)};
     s.middle = add(s.middle, s.camera.towards, deep);
     if (st == LOB_OK) st = draw_rays(canvas, x, y, pixels, &g, &s, overlay->colour, threads);
-    free(g.share);
-    free(g.label);
-    free(g.block);
+    LOB_FREE(g.share, g.label, g.block);
     return st;
 }

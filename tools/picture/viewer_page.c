@@ -161,8 +161,7 @@ lob_status lob_viewer_page_prepare(page *p, const content *c, const lob_context 
 
 void lob_viewer_page_free(page *p)
 {
-    free(p->scan);
-    free(p->labels);
+    LOB_FREE(p->scan, p->labels);
     *p = (page){.scan = NULL};
 }
 

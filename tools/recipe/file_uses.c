@@ -25,8 +25,7 @@ static char *real_path(const char *path)
         made = strndup(real, lob_folder_length(real));
     else if (real)
         made = name[0] && strcmp(name, ".") != 0 ? lob_path_in(real, name) : strdup(real);
-    free(real);
-    free(folder);
+    LOB_FREE(real, folder);
     return made;
 }
 

@@ -356,10 +356,7 @@ lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, con
 
 void lob_recipe_free(lob_recipe *recipe)
 {
-    free(recipe->text);
-    free(recipe->words);
-    free(recipe->lines);
-    free(recipe->values);
+    LOB_FREE(recipe->text, recipe->words, recipe->lines, recipe->values);
     *recipe = (lob_recipe){.summary = ""};
 }
 

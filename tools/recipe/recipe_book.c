@@ -158,8 +158,7 @@ static void find_recipes(lob_found *all, const char *folder)
     }
     all->no_memory = all->no_memory || own.no_memory || !pattern;
     lob_found_free(&own);
-    free(pattern);
-    free(plain);
+    LOB_FREE(pattern, plain);
 }
 
 lob_status lob_recipe_list(FILE *to, lob_error *error)

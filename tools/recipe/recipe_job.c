@@ -90,9 +90,7 @@ void lob_recipe_job_free(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
         lob_line_free(&job->lines[i]);
-        free(job->lines[i].words);
-        free(job->lines[i].values);
-        free(job->lines[i].place);
+        LOB_FREE(job->lines[i].words, job->lines[i].values, job->lines[i].place);
     }
     free(job->lines);
     lob_store_free(&job->store);

@@ -187,15 +187,11 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
 void lob_cohort_free(lob_cohort *cohort)
 {
     for (int i = 0; i < cohort->count; i++) {
-        free(cohort->structures[i].table);
-        free(cohort->structures[i].label);
-        free(cohort->structures[i].name);
-        free(cohort->structures[i].value);
-        free(cohort->structures[i].doubt);
+        LOB_FREE(cohort->structures[i].table, cohort->structures[i].label,
+                 cohort->structures[i].name, cohort->structures[i].value,
+                 cohort->structures[i].doubt);
     }
-    free(cohort->structures);
-    free(cohort->doubt);
-    free(cohort->sorted);
+    LOB_FREE(cohort->structures, cohort->doubt, cohort->sorted);
     *cohort = (lob_cohort){.rows = 0};
 }
 

@@ -15,9 +15,7 @@ enum { MAX_COLUMNS = 256 };
 void lob_columns_free(lob_columns *columns)
 {
     lob_lines_end(&columns->text);
-    free(columns->names);
-    free(columns->cells);
-    free(columns->line);
+    LOB_FREE(columns->names, columns->cells, columns->line);
     *columns = (lob_columns){NULL};
 }
 

@@ -32,9 +32,7 @@ static int64_t bytes_of(const lob_region_list *list)
 void lob_region_list_free(lob_session *s, lob_region_list *list)
 {
     lob_session_give(s, bytes_of(list));
-    free(list->rows);
-    free(list->corners);
-    free(list->pairs);
+    LOB_FREE(list->rows, list->corners, list->pairs);
     *list = (lob_region_list){.needs = list->needs};
 }
 
@@ -126,8 +124,7 @@ static void free_slab(lob_session *s, slab *b)
     const int64_t n = b->set->count;
     if (b->regions) lob_session_give(s, n * (int64_t)sizeof *b->regions);
     if (b->values) lob_session_give(s, n * (int64_t)sizeof *b->values);
-    free(b->regions);
-    free(b->values);
+    LOB_FREE(b->regions, b->values);
     lob_region_shapes_free(s, &b->shapes, n);
 }
 

@@ -172,9 +172,7 @@ void lob_region_shapes_free(lob_session *s, lob_region_shapes *shapes, int64_t c
 
 void lob_region_table_free(lob_region_table *t)
 {
-    free(t->regions);
-    free(t->intensities);
-    free(t->fine);
+    LOB_FREE(t->regions, t->intensities, t->fine);
     lob_region_shapes_free(NULL, &t->shapes, t->count);
     *t = (lob_region_table){.grid = NULL};
 }

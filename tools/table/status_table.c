@@ -92,18 +92,14 @@ void lob_batch_row_add(lob_text *text, const lob_batch_row *row)
 static void free_files(lob_batch_files *files)
 {
     for (int i = 0; i < files->count; i++) {
-        free(files->file[i].role);
-        free(files->file[i].path);
+        LOB_FREE(files->file[i].role, files->file[i].path);
     }
     free(files->file);
 }
 
 void lob_batch_row_free(lob_batch_row *row)
 {
-    free(row->scan);
-    free(row->message);
-    free(row->device);
-    free(row->report);
+    LOB_FREE(row->scan, row->message, row->device, row->report);
     free_files(&row->outputs);
     free_files(&row->inputs);
     *row = (lob_batch_row){.scan = NULL};

@@ -211,8 +211,7 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
     } else {
         st = lob_session_make(s, NULL, path, make_table, &p);
     }
-    free(p.scan);
-    free(p.values);
+    LOB_FREE(p.scan, p.values);
     lob_text_free(&p.text);
     return st;
 }

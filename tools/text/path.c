@@ -41,8 +41,7 @@ char *lob_path_relative(const char *to, const char *from)
             path = strdup(".");
         }
     }
-    free(there);
-    free(here);
+    LOB_FREE(there, here);
     return path;
 }
 

@@ -31,8 +31,7 @@ lob_status lob_fragments_share(const lob_fragments *f, void **all, int64_t *byte
             letters[count++] = (lob_letter){r, mine, own, at, lengths[r], NULL};
     }
     if (st == LOB_OK) st = lob_team_send(f->team, letters, count, error);
-    free(lengths);
-    free(letters);
+    LOB_FREE(lengths, letters);
     return st;
 }
 

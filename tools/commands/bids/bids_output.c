@@ -140,8 +140,7 @@ static lob_status write_beside(lob_session *s, const char *labels, const char *e
     char *const path = lob_bids_beside(labels, ending);
     const lob_status st = path && text ? lob_session_make(s, NULL, path, write_text, text)
                                        : lob_session_no_memory(s, labels);
-    free(path);
-    free(text);
+    LOB_FREE(path, text);
     return st;
 }
 
@@ -260,8 +259,7 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
     if (path && st != LOB_OK) s->error = reason;
     lob_text_free(&text);
     cJSON_Delete(json);
-    free(link);
-    free(path);
+    LOB_FREE(link, path);
     return st;
 }
 
@@ -280,8 +278,7 @@ static lob_status end(lob_session *s)
         free(table);
     if (st == LOB_OK) st = write_beside(s, labels, ".json", sidecar(s, raw, own));
     if (st == LOB_OK && own) st = describe_dataset(s, own, raw);
-    free(raw);
-    free(own);
+    LOB_FREE(raw, own);
     return st;
 }
 

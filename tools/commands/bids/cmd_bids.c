@@ -149,9 +149,7 @@ static int do_batch(void *user, int exit_code)
         clean_up(set);
     }
     lob_arguments_free(&set->batch);
-    free(set->manifest);
-    free(set->log);
-    free(set->text);
+    LOB_FREE(set->manifest, set->log, set->text);
     return exit_code;
 }
 

@@ -99,8 +99,7 @@ lob_status lob_atlas_spare(lob_session *s, const lob_atlas_files *files, const c
 void lob_atlas_files_free(lob_atlas_files *files)
 {
     for (int i = 0; i < files->count; i++) {
-        free(files->file[i].image);
-        free(files->file[i].labels);
+        LOB_FREE(files->file[i].image, files->file[i].labels);
     }
     free(files->file);
     *files = (lob_atlas_files){NULL};

@@ -72,9 +72,7 @@ lob_status lob_cells_print_recipe(const lob_cells_plan *plan, const lob_cells_fi
             printf("lobule convert @cells %s --labels\n", out);
         }
     }
-    free(file);
-    free(out);
-    free(table);
+    LOB_FREE(file, out, table);
     return made ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 

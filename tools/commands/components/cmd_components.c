@@ -88,9 +88,7 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->intensities, &w->labels);
     lob_components_output_free(&w->result);
-    free(w->values);
-    free(w->kept);
-    free(w->mask);
+    LOB_FREE(w->values, w->kept, w->mask);
     w->values = NULL;
     w->kept = NULL;
     w->mask = NULL;

@@ -160,9 +160,7 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->out);
     lob_filter_output_free(&w->one);
-    free(w->data);
-    free(w->together);
-    free(w->mask);
+    LOB_FREE(w->data, w->together, w->mask);
 }
 
 static void options(lob_rows *to, void *user)

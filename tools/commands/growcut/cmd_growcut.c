@@ -134,11 +134,7 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->seeds, &w->strengths, &w->labels, &w->strength, &w->tie);
     lob_label_set_free(&w->labelled);
-    free(w->mask);
-    free(w->seed_strength);
-    free(w->is_seed);
-    free(w->squared_mm);
-    free(w->voxels);
+    LOB_FREE(w->mask, w->seed_strength, w->is_seed, w->squared_mm, w->voxels);
 }
 
 static void options(lob_rows *to, void *user)

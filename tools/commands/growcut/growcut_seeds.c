@@ -156,8 +156,7 @@ lob_status lob_growcut_limit_distance(lob_session *s, lob_growcut_work *w)
     const double limit = max.value * max.value * (1.0 + 1e-6);
     for (int64_t i = 0; i < n; i++)
         if (w->squared_mm[i] > limit) w->mask[before + i] = 0;
-    free(w->squared_mm);
-    free(w->is_seed);
+    LOB_FREE(w->squared_mm, w->is_seed);
     w->squared_mm = NULL;
     w->is_seed = NULL;
     lob_session_give(s, n * (int64_t)(sizeof *w->is_seed + sizeof *w->squared_mm));

@@ -215,8 +215,7 @@ static void release(void *user)
     lob_recipe_free(&r->recipe);
     lob_past_report_free(&r->past);
     lob_moves_free(&r->moves);
-    free(r->name);
-    free(r->folder);
+    LOB_FREE(r->name, r->folder);
 }
 
 static void options(lob_rows *to, void *user)

@@ -169,12 +169,10 @@ lob_status lob_outputs_move(lob_moves *moves, lob_recipe_job *job, const char *f
 void lob_moves_free(lob_moves *moves)
 {
     for (int i = 0; i < moves->count; i++) {
-        free(moves->files[i].from);
-        free(moves->files[i].to);
+        LOB_FREE(moves->files[i].from, moves->files[i].to);
     }
     for (int i = 0; i < moves->word_count; i++) free(moves->words[i]);
-    free(moves->files);
-    free(moves->words);
+    LOB_FREE(moves->files, moves->words);
     *moves = (lob_moves){.count = 0};
 }
 

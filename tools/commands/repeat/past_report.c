@@ -190,9 +190,7 @@ lob_status lob_past_report_read(lob_past_report *out, const char *path, lob_erro
 
 void lob_past_report_free(lob_past_report *report)
 {
-    free(report->lines);
-    free(report->inputs);
-    free(report->outputs);
+    LOB_FREE(report->lines, report->inputs, report->outputs);
     cJSON_Delete(report->json);
     *report = (lob_past_report){.json = NULL};
 }

@@ -178,8 +178,7 @@ static void release(void *user)
     LOB_VOLUMES_FREE(&w->image, &w->from, &w->near, &w->shares, &w->values, &w->seeds);
     lob_label_set_free(&w->labels);
     lob_points_free(&w->read);
-    free(w->left);
-    free(w->kept);
+    LOB_FREE(w->left, w->kept);
 }
 
 static void options(lob_rows *to, void *user)

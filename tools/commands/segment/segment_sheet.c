@@ -65,9 +65,7 @@ static void release(drawing *sheet)
 {
     LOB_VOLUMES_FREE(&sheet->box.seeds, &sheet->box.labels);
     lob_label_set_free(&sheet->box.set);
-    free(sheet->look.colour);
-    free(sheet->look.shown);
-    free(sheet->canvas.rgb);
+    LOB_FREE(sheet->look.colour, sheet->look.shown, sheet->canvas.rgb);
 }
 
 static lob_status make_look(look *l, const box *b)

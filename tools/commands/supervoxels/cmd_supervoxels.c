@@ -129,9 +129,7 @@ static void release(void *user)
 {
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->labels, &w->mean, &w->boundaries);
-    free(w->mask);
-    free(w->means);
-    free(w->contacts);
+    LOB_FREE(w->mask, w->means, w->contacts);
     lob_region_table_free(&w->regions);
 }
 

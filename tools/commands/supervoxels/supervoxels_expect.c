@@ -119,9 +119,7 @@ static lob_status look_at_sample(lob_session *s, counts *c, const lob_supervoxel
     lob_status st = labels && p.image.data && (p.mask || !slabs->mask) ? LOB_OK : LOB_ENOMEM;
     if (st == LOB_OK) st = read_sample(s, &p, slabs);
     if (st == LOB_OK) st = cut_sample(s, c, w, &p, labels);
-    free(labels);
-    free(p.image.data);
-    free(p.mask);
+    LOB_FREE(labels, p.image.data, p.mask);
     return st;
 }
 

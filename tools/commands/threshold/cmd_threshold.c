@@ -144,9 +144,7 @@ static void release(void *user)
     work *const w = user;
     LOB_VOLUMES_FREE(&w->image, &w->labels);
     lob_components_output_free(&w->joined);
-    free(w->mask);
-    free(w->keep);
-    free(w->slab_labels);
+    LOB_FREE(w->mask, w->keep, w->slab_labels);
 }
 
 static void options(lob_rows *to, void *user)
