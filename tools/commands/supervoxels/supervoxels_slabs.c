@@ -67,21 +67,6 @@ static lob_status measure_channels(lob_session *s, work *w)
     return st;
 }
 
-/* The first task's means go to all. */
-static lob_status send_means(lob_session *s, const work *w)
-{
-    const int64_t bytes = w->stats.supervoxels * w->image.channels * (int64_t)sizeof *w->means;
-    const int size = lob_team_size(s->team);
-    lob_letter *const letters = calloc((size_t)size, sizeof *letters);
-    if (!letters) return lob_session_no_memory(s, w->mean_path);
-    for (int r = 1; r < size; r++)
-        letters[r - 1] = (lob_letter){.with = r, .send = w->means, .send_bytes = bytes};
-    if (!is_first(s)) letters[0] = (lob_letter){.receive = w->means, .receive_bytes = bytes};
-    const lob_status st = lob_team_send(s->team, letters, is_first(s) ? size - 1 : 1, &s->error);
-    free(letters);
-    return st;
-}
-
 static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
 {
     const size_t each = (size_t)w->image.channels * sizeof *w->means;
@@ -94,7 +79,8 @@ static lob_status measure(lob_session *s, work *w, const lob_label_grid *grid)
         if (!(w->means = lob_session_array(s, grid->count, each, w->labels_path)))
             return LOB_ENOMEM;
     LOB_TRY(measure_channels(s, w));
-    if (w->mean_path) LOB_TRY(send_means(s, w));
+    if (w->mean_path)
+        LOB_TRY(lob_team_tell(w->means, grid->count * (int64_t)each, s->team, &s->error));
     if (!w->graph) return LOB_OK;
     const lob_status st = lob_contacts_slabs(
         &w->contacts, &w->contact_count, grid, &w->image.geometry, w->means, w->image.channels,
