@@ -86,7 +86,8 @@ typedef enum {
 
 typedef struct {
     lob_carry_fate fate;
-    double cost; /* share of bits that differ after the registration; NaN: there was none */
+    double cost;   /* share of bits that differ after the registration; NaN: there was none */
+    bool doubtful; /* of an atlas that is used: register.h */
 } lob_carry_atlas;
 
 /* A label of what came out, or of an atlas. */

@@ -241,6 +241,7 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     if (st == LOB_OK) st = register_atlas(j, &field, &stats, &image, false, share, why, error);
     if (st == LOB_OK) {
         j->out->atlas[i].cost = stats.cost_after;
+        j->out->atlas[i].doubtful = stats.doubtful;
         st = use(j, a, &image, &labels, &field, error);
         if (st == LOB_EDATA)
             lob_fail(why, st, "atlas %d has no finite value where the scan lies", i + 1);

@@ -237,4 +237,4 @@ def _report(report: dict[str, Any], out: _abi.lob_carry_output, count: int) -> N
          "atlases": row.atlases, "sure_voxels": row.seeds, "reopened_voxels": row.reopened}
         for row in out.label[: out.label_count]
     ]  # fmt: skip
-    report["atlases"] = [{"became": FATES[row.fate], "cost": row.cost} for row in out.atlas[:count]]
+    report["atlases"] = [{"became": FATES[row.fate], "cost": row.cost, "doubtful": row.doubtful} for row in out.atlas[:count]]

@@ -130,6 +130,18 @@ def test_a_structure_may_be_missing_in_atlases(cohort, tmp_path):
     assert rows == {2: 3, 4: 1, 5: 3, 6: 3}
 
 
+def test_an_atlas_of_noise_is_doubtful(cohort, tmp_path):
+    other = nibabel.load(cohort / "s2.nii.gz")
+    save(np.random.default_rng(0).normal(size=other.shape).astype(np.float32), tmp_path / "s2.nii.gz", other.affine)
+    rows = [(tmp_path / "s2.nii.gz", cohort / "l2.nii.gz"), (cohort / "s3.nii.gz", cohort / "l3.nii.gz")]
+    (tmp_path / "table.tsv").write_text("image\tlabels\n" + "".join(f"{image}\t{labels}\n" for image, labels in rows))
+    done = good("carry", cohort / "s1.nii.gz", "--atlases", tmp_path / "table.tsv", "-o", tmp_path / "out.nii.gz", *GRID,
+                "--report", tmp_path / "report.json")  # fmt: skip
+    atlases = json.loads((tmp_path / "report.json").read_text())["results"]["atlases"]
+    assert [row["doubtful"] for row in atlases] == [True, False]
+    assert_one_line(done, 0, f"{rows[0][0]}: may lie wrong on the scan")
+
+
 def test_an_atlas_that_is_nan_where_the_scan_lies_is_left_out(cohort, tmp_path):
     """The scan is a corner of its patient, and one atlas has values beyond that corner alone, one of them far from its end."""
     whole = nibabel.load(cohort / "s1.nii.gz")

@@ -50,6 +50,9 @@ static void report_atlases(lob_session *s, const lob_carry_work *w)
         cJSON_AddStringToObject(row, "image", file->image);
         cJSON_AddStringToObject(row, "became", fates[atlas->fate].became);
         if (!isnan(atlas->cost)) cJSON_AddNumberToObject(row, "cost", atlas->cost);
+        cJSON_AddBoolToObject(row, "doubtful", atlas->doubtful);
+        if (atlas->doubtful)
+            lob_session_note(s, "%s: may lie wrong on the scan; look at the result", file->image);
         if (fates[atlas->fate].image)
             lob_session_note(s, "%s: %s", file->image, fates[atlas->fate].image);
         if (fates[atlas->fate].labels)
