@@ -26,6 +26,7 @@ typedef struct {
     int64_t z, planes;
     int64_t bytes; /* of labelled, as the budget counts them */
     lob_components_input in;
+    bool blank, told; /* see look_at */
     lob_components_output labelled;
 } labelled_slab;
 
@@ -148,10 +149,8 @@ static lob_status number_slab(streaming *s, labelled_slab *slab, bool regions)
     options.regions = regions;
     options.type = LOB_I32;
     const lob_components_input in = {.image = slab->in.image, .mask = slab->in.mask};
-    LOB_TRY(lob_check_memory(slab->in.place, in.image, slab->in.intensities, s->error));
     LOB_TRY(hold_labels(s, slab, (int64_t)sizeof(int32_t)));
-    if (holds_nothing(in.image, &options, s->context->threads))
-        return label_nothing(&slab->labelled, slab->bytes, s->error);
+    if (slab->blank) return label_nothing(&slab->labelled, slab->bytes, s->error);
     LOB_TRY(label_slab(s, slab, &in, &options));
     const int64_t table = regions ? slab->labelled.count * (int64_t)sizeof(lob_region) : 0;
     LOB_TRY(lob_budget_hold(&s->budget, table, s->error));
@@ -224,12 +223,13 @@ static lob_status add_numbers(streaming *s, const labelled_slab *slab)
 
 /* ---- pieces that are painted once ---- */
 
-/* Does the backend paint a slab with labels that it is told? The CPU does, unless there is nothing
- * to paint. */
-static bool is_told(const streaming *s, const labelled_slab *slab)
+/* Is a slab blank, and else is the backend told of labels before it paints them, as the CPU is? */
+static lob_status look_at(const streaming *s, labelled_slab *slab)
 {
-    return s->label == lob_components_cpu &&
-           !holds_nothing(slab->in.image, s->options, s->context->threads);
+    LOB_TRY(lob_check_memory(slab->in.place, slab->in.image, slab->in.intensities, s->error));
+    slab->blank = holds_nothing(slab->in.image, s->options, s->context->threads);
+    slab->told = !slab->blank && s->label == lob_components_cpu;
+    return LOB_OK;
 }
 
 /* lob_components_share.settle: add the pieces. A rank's only slab is painted then. */
@@ -336,10 +336,10 @@ static lob_status add_slab(streaming *s, int64_t z)
 {
     labelled_slab slab;
     LOB_TRY(read_slab(s, &slab, z));
-    const bool told = is_told(s, &slab);
-    lob_status st = told ? tell_slab(s, &slab, false)
-                         : number_slab(s, &slab, s->options->regions && !slab.in.intensities);
-    if (st == LOB_OK && !told) st = add_numbers(s, &slab);
+    LOB_TRY(look_at(s, &slab));
+    lob_status st = slab.told ? tell_slab(s, &slab, false)
+                              : number_slab(s, &slab, s->options->regions && !slab.in.intensities);
+    if (st == LOB_OK && !slab.told) st = add_numbers(s, &slab);
     if (s->keeps)
         s->kept = slab;
     else
@@ -353,13 +353,13 @@ static lob_status write_slab(streaming *s, int64_t z, int32_t *taken)
     labelled_slab slab;
     const uint32_t *label = NULL;
     LOB_TRY(read_slab(s, &slab, z));
-    const bool told = is_told(s, &slab);
-    lob_status st =
-        told ? hold_labels(s, &slab, (int64_t)lob_type_of(s->out->type)->bytes) : LOB_OK;
-    if (st == LOB_OK && told) st = tell_slab(s, &slab, true);
-    if (st == LOB_OK && !told && !s->keeps) st = number_slab(s, &slab, false);
-    if (st == LOB_OK && !told) st = next_labels(s, &label, &slab, slab.labelled.found);
-    if (st == LOB_OK && !told && slab.labelled.found > 0)
+    if (!s->keeps) LOB_TRY(look_at(s, &slab));
+    const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
+    lob_status st = slab.told ? hold_labels(s, &slab, word) : LOB_OK;
+    if (st == LOB_OK && slab.told) st = tell_slab(s, &slab, true);
+    if (st == LOB_OK && !slab.told && !s->keeps) st = number_slab(s, &slab, false);
+    if (st == LOB_OK && !slab.told) st = next_labels(s, &label, &slab, slab.labelled.found);
+    if (st == LOB_OK && !slab.told && slab.labelled.found > 0)
         relabel(s, slab.labelled.labels, slab.planes, label, taken);
     if (st == LOB_OK) st = write_labels(s, slab.labelled.labels, z, slab.planes);
     if (!s->keeps) free_slab(s, &slab);
