@@ -6,7 +6,7 @@
 enum { PIECE = 1 << 16, WORD = 8 }; /* voxels that a thread takes, and that are compared, at once */
 
 /* The Dice from which on two growths agree, and how much of the first the plain one confirms. */
-static const double agreed = 0.75, confirmed = 0.85;
+static const double agreed = 0.75, most = 0.85;
 
 static int64_t end_of_piece(int64_t from, int64_t n)
 {
@@ -66,7 +66,7 @@ static void count_all(lob_outvote_count total[LOB_OUTVOTE_LABELS], const uint8_t
 static bool is_outvoted(const lob_outvote_count *c)
 {
     const double dice = 2 * (double)c->with_plain / (double)(c->first + c->plain);
-    return dice >= agreed && ((double)c->with_plain >= confirmed * (double)c->first ||
+    return dice >= agreed && ((double)c->with_plain >= most * (double)c->first ||
                               dice > 2 * (double)c->with_labels / (double)(c->first + c->labels));
 }
 
@@ -96,4 +96,48 @@ int64_t lob_outvote(uint8_t *labels, const uint8_t *first, const uint8_t *plain,
             i += same ? WORD : 1;
         }
     return changed;
+}
+
+/* ---- what growth over the image alone confirms ---- */
+
+/* How much of the first growth it has, and how much of it the first has nearly. */
+static const double held = 0.94, within = 0.96;
+
+/* Has the first growth this label a step away along an axis? */
+static bool is_beside(const uint8_t *first, lob_dims d, const int step[3], int64_t i, uint8_t label)
+{
+    const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
+    for (int a = 0; a < 3; a++) {
+        if (at[a] >= step[a] && first[i - step[a] * stride[a]] == label) return true;
+        if (at[a] + step[a] < lob_side(d, a) && first[i + step[a] * stride[a]] == label)
+            return true;
+    }
+    return false;
+}
+
+bool lob_outvote_confirm(bool *confirmed, const uint8_t *first, const uint8_t *plain, lob_dims dims,
+                         const int step[3], int32_t labels, int32_t background, int threads)
+{
+    const int64_t n = lob_dims_voxels(dims);
+    lob_outvote_count total[LOB_OUTVOTE_LABELS];
+    uint64_t beside[LOB_OUTVOTE_LABELS] = {0};
+    int32_t count = 0;
+    count_all(total, first, first, plain, n, threads);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : beside)
+    for (int64_t from = 0; from < n; from += PIECE)
+        for (int64_t i = from, end = end_of_piece(from, n); i < end;) {
+            const bool same = i + WORD <= end && memcmp(plain + i, first + i, WORD) == 0;
+            if (!same && plain[i] != first[i] && is_beside(first, dims, step, i, plain[i]))
+                beside[plain[i]]++;
+            i += same ? WORD : 1;
+        }
+    for (int32_t l = 0; l <= labels; l++) {
+        const lob_outvote_count *const c = &total[l];
+        confirmed[l] = l > 0 && l != background && c->first > 0 &&
+                       (double)c->with_plain >= held * (double)c->first &&
+                       (double)(c->with_plain + beside[l]) >= within * (double)c->plain;
+        count += confirmed[l];
+    }
+    return 2 * count > labels - 1;
 }

@@ -13,7 +13,11 @@
  *   again       what came out is the outline that appearance.h interpolates between the slices with
  *               strokes, for the shares of a second growth, whose result is the result; of several
  *               structures those on which the first growth and one over the image alone agree take
- *               background that both give them (outvote.h)
+ *               background that both give them (outvote.h). Where the one over the image confirms
+ *               most structures the case is sharp: these take background that either gives them.
+ *               If both grew on a coarser grid, what is confirmed ends by growing anew over the
+ *               image, in a band of 2 voxels on both sides of all borders, in place of refine.h's
+ *               edge
  *   whole grid  the background becomes 0, and labels are laid on the image's whole grid
  *
  * lob_segment_choose makes numbers of image, strokes and options: the plan. lob_segment does what a

@@ -175,21 +175,34 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
-/* Let the first growth and the plain one outvote the last one. */
+/* Is the case sharp? A GPU's labels come here to be looked at. */
+static lob_status look_for_sharp(lob_segment_job *j, lob_error *error)
+{
+    lob_volume first = lob_volume_empty(), plain = lob_volume_empty();
+    const lob_place here = {.kind = LOB_PLACE_MEMORY};
+    const bool there = j->first.place.kind != LOB_PLACE_MEMORY;
+    lob_status st = LOB_OK;
+    if (there) st = lob_segment_copy(j, &first, &j->first, here, error);
+    if (there && st == LOB_OK) st = lob_segment_copy(j, &plain, &j->plain, here, error);
+    if (st == LOB_OK)
+        j->sharp = lob_outvote_confirm(
+            j->confirmed, there ? first.data : j->first.data, there ? plain.data : j->plain.data,
+            j->first.dims, j->plan->factor, j->plan->count, j->background, j->context->threads);
+    lob_segment_drop(j, &first);
+    lob_segment_drop(j, &plain);
+    return st;
+}
+
+/* Let the first growth and the plain one outvote the last one: both together, or, in sharp cases,
+ * each of them. */
 static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *error)
 {
-    const uint8_t *const first = j->first.data, *const plain = j->plain.data;
-    const int64_t n = lob_voxels(grown);
-    lob_device *const device = j->context->device;
-    lob_status st = LOB_OK;
-    lob_device_begin(device);
-#ifdef LOB_WITH_CUDA
-    if (device) st = lob_outvote_cuda(device, grown->data, first, plain, n, j->background, error);
-#else
-    (void)error;
-#endif
-    if (!device) lob_outvote(grown->data, first, plain, n, j->background, j->context->threads);
-    lob_device_end(device);
+    const lob_volume *const first = &j->first, *const plain = &j->plain;
+    LOB_TRY(look_for_sharp(j, error));
+    lob_status st =
+        lob_segment_outvote(j, grown, first, j->sharp ? first : plain, j->background, error);
+    if (st == LOB_OK && j->sharp)
+        st = lob_segment_outvote(j, grown, plain, plain, j->background, error);
     if (j->once) lob_segment_drop(j, &j->first);
     if (j->once) lob_segment_drop(j, &j->plain);
     return st;
@@ -199,6 +212,12 @@ static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *erro
 static bool keeps_shares(const lob_segment_job *j, const growth *g)
 {
     return g->last && (j->in->uncertain || j->in->suggest > 0);
+}
+
+/* Do borders end where growth over the image itself has them? */
+static bool is_sharpened(const lob_segment_job *j, const growth *g)
+{
+    return g->last && j->sharp && lob_segment_is_coarse(j->plan);
 }
 
 /* others: where slices are thick; else without data, and a CPU without a limit works in what shares
@@ -221,7 +240,7 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     lob_refine_stats stats;
     lob_segment_turn turn;
     options.smooth_mm = g->numbers->smooth_mm;
-    options.edge = g->numbers->edge;
+    options.edge = is_sharpened(j, g) ? 0 : g->numbers->edge;
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
     const lob_volume *const own = g->strokes;
     lob_strokes_places places;
@@ -277,6 +296,9 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
     lob_segment_drop(j, shares);
     lob_segment_drop(j, &others);
     lob_segment_drop(j, &grown);
+    if (st == LOB_OK && is_sharpened(j, g))
+        st = lob_segment_sharpen(j, out, g->image, g->drawn, g->labels, g->background, j->confirmed,
+                                 0, error);
     return st;
 }
 
@@ -543,6 +565,7 @@ lob_status lob_segment_preview(lob_segment_job *j, lob_volume *out, lob_error *e
 
 lob_status lob_segment_grow_last(lob_segment_job *j, lob_error *error)
 {
+    j->sharp = false;
     if (j->plan->passes == 1) return fine_growth(j, &j->labels, NULL, 0, share_of_all(j), error);
     LOB_TRY(grow_first(j, error));
     if (j->plan->outvote && !j->plan->completed) LOB_TRY(grow_plainly(j, error));

@@ -76,6 +76,8 @@ typedef struct {
     lob_strokes counted; /* the strokes, on their grid */
     lob_strokes counts;  /* of the seeds, by the box's slices; empty: there is one growth */
     int32_t background;  /* dense */
+    bool sharp;          /* growth over the image alone confirms most labels (outvote.h), */
+    bool confirmed[LOB_SEGMENT_MAX_LABELS + 1]; /* these, dense */
 } lob_segment_job;
 
 /* ---- memory ---- */
@@ -130,6 +132,34 @@ lob_status lob_segment_filter(lob_segment_job *j, lob_volume *out, const lob_vol
 /* Dense labels as the values that they stand for; `drop`, one of these, or 0: none, becomes 0. */
 lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
                               int32_t count, const int32_t *values, int32_t drop, lob_error *error);
+
+/* A step of labels on such labels; all that come out are at most UINT8_MAX where the values are. */
+lob_status lob_segment_relabel(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                               int32_t count, const int32_t *values, const lob_labels_step *step,
+                               lob_error *error);
+
+/* ---- sharp cases: segment_sharp.c ---- */
+
+/* Let two growths outvote labels (outvote.h); all are where the job's context computes. */
+lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, const lob_volume *first,
+                               const lob_volume *plain, int32_t background, lob_error *error);
+
+/*
+ * Grow labels anew over the image in a band of 2 voxels on both sides of all borders, and let those
+ * that are confirmed have what comes out, in the place of each other and of background. Volumes are
+ * where the job's context computes.
+ *
+ *   labels      in/out  uint8, 1..count
+ *   image       in      of any type
+ *   drawn       in      uint8, strokes, which keep their labels
+ *   count       in      <= UINT8_MAX
+ *   confirmed   in      count + 1 bools, of lob_outvote_confirm
+ *
+ * Of the job it takes backend, context and memory, and of its plan how labels grow.
+ */
+lob_status lob_segment_sharpen(lob_segment_job *j, lob_volume *labels, const lob_volume *image,
+                               const lob_volume *drawn, int32_t count, int32_t background,
+                               const bool *confirmed, double share, lob_error *error);
 
 /* ---- the whole: segment_run.c; its stages: segment_box.c, _growth.c, _after.c ---- */
 

@@ -182,6 +182,13 @@ lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_vol
     const lob_labels_rule rule = {.first = drop, .last = drop};
     const lob_labels_step step = {
         .kind = LOB_LABELS_RECODE, .rules = &rule, .rule_count = drop > 0, .rest = LOB_LABELS_SAME};
+    return lob_segment_relabel(j, out, labels, count, values, &step, error);
+}
+
+lob_status lob_segment_relabel(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                               int32_t count, const int32_t *values, const lob_labels_step *step,
+                               lob_error *error)
+{
     const lob_labels_input in = {
         .labels = labels->data,
         .type = labels->type,
@@ -189,7 +196,7 @@ lob_status lob_segment_recode(lob_segment_job *j, lob_volume *out, const lob_vol
         .values = values,
         .dims = labels->dims,
         .spacing_mm = {1, 1, 1},
-        .steps = &step,
+        .steps = step,
         .step_count = 1,
         .place = labels->place,
     };

@@ -345,6 +345,8 @@ REFUSED = [
     ("too many labels to outvote", ["refine", "many.nii", "image.nii", "many.nii", "-o", "out.nii", "--first", "many.nii",
                                     "--plain", "many.nii"], 65, "many.nii: has 300 labels, at most 255 can be outvoted"),
     ("one growth alone against another", [*CLEAN, "--plain", "truth.nii"], 64, "--first and --plain go together"),
+    ("half a voxel of a grid", [*CLEAN, "--first", "truth.nii", "--plain", "truth.nii", "--plain-step", "1,1.5,1"], 64,
+     "--plain-step is in whole voxels"),
     ("too far a Gaussian", [*CLEAN, "--smooth", "9999mm"], 64, "refine"),
     ("an output that is an input", [*CLEAN[:-1], "image.nii", "--force"], 64, "image.nii"),
     ("labels that are missing", ["refine", "no.nii", *CLEAN[2:]], 66, "no.nii"),

@@ -91,3 +91,48 @@ TEST(words_and_threads_give_the_same)
         assert_memory_equal(many, v[0], VOXELS);
     }
 }
+
+/* Voxels x of label 2 from..to on both of two rows. */
+static void bar(uint8_t *to, int from, int last)
+{
+    for (int i = 0; i < 2 * N; i++) to[i] = i % N >= from && i % N <= last ? 2 : BACKGROUND;
+}
+
+static const struct {
+    const char *what;
+    int first[2], plain[2], step;
+    bool wanted;
+} bars[] = {
+    {"the same in both",                               {2, 17}, {2, 17}, 1, true },
+    {"the plain one has a voxel more on each side",    {2, 17}, {1, 18}, 1, true },
+    {"and lacks one of sixteen, .9375, less than .94", {2, 17}, {3, 17}, 1, false},
+    {"it leaks by two voxels, of which one is beside", {2, 15}, {2, 17}, 1, false},
+    {"on a grid half as fine these are one voxel",     {2, 15}, {2, 17}, 2, true },
+    {"nothing grew at first",                          {1, 0},  {2, 17}, 1, false},
+};
+
+TEST(growth_over_the_image_confirms_what_it_holds_nearly)
+{
+    for (size_t k = 0; k < sizeof bars / sizeof *bars; k++) {
+        uint8_t first[2 * N], plain[2 * N];
+        bool confirmed[3];
+        const int step[3] = {bars[k].step, 1, 1};
+        bar(first, bars[k].first[0], bars[k].first[1]);
+        bar(plain, bars[k].plain[0], bars[k].plain[1]);
+        const bool sharp = lob_outvote_confirm(confirmed, first, plain, (lob_dims){N, 2, 1}, step,
+                                               2, BACKGROUND, 1);
+        if (sharp != bars[k].wanted || confirmed[2] != sharp || confirmed[BACKGROUND])
+            fail_msg("%s: %d", bars[k].what, sharp);
+    }
+}
+
+TEST(most_labels_have_to_be_confirmed)
+{
+    const uint8_t first[] = {2, 2, 2, 2, 3, 3, 3, 3, 1, 1},
+                  plain[] = {2, 2, 2, 2, 1, 1, 3, 3, 1, 1};
+    const int step[3] = {1, 1, 1};
+    bool confirmed[4];
+    assert_false(lob_outvote_confirm(confirmed, first, plain, (lob_dims){10, 1, 1}, step, 3, 1, 1));
+    assert_true(confirmed[2] && !confirmed[3]); /* one of two is not most of them */
+    assert_true(lob_outvote_confirm(confirmed, first, first, (lob_dims){10, 1, 1}, step, 3, 1, 3));
+}

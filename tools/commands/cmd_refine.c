@@ -1,10 +1,12 @@
 /* lobule refine: clean up labels that grew from strokes. */
 #include "kernels/refine/outvote.h"
 #include "kernels/refine/refine.h"
+#include "kernels/segment/segment_job.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/seeds_input.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     const char *labels_path, *image_path, *seeds_path, *out_path;
@@ -12,6 +14,8 @@ typedef struct {
     double edge;
     lob_size smooth, edge_sigma, edge_smooth, settle_sigma; /* infinite: left out */
     const char *first, *plain; /* that may outvote the labels; NULL: none */
+    double plain_step[3];
+    bool sharp, confirmed[UINT8_MAX + 1];
     const char *others_path, *shares_path;
     double settle;
     int absent; /* along which axis labels are absent from slices; 3: none */
@@ -22,6 +26,12 @@ typedef struct {
     lob_seeds_input seeds;
     lob_refine_stats stats;
 } work;
+
+/* Do borders end where growth over the image itself has them? Unless --plain has them already. */
+static bool is_sharpened(const work *w)
+{
+    return w->sharp && w->plain_step[0] * w->plain_step[1] * w->plain_step[2] > 1;
+}
 
 /* A length in mm; a voxel is the least spacing, whose length in mm `fallback` is a multiple of. */
 static double mm_of(const lob_size *size, double voxel_mm, double fallback)
@@ -34,7 +44,7 @@ static lob_refine_options options_of(const work *w, const lob_volume *image)
 {
     lob_refine_options o = lob_refine_defaults(image->dims, image->geometry.spacing_mm);
     const double voxel_mm = o.edge_mm;
-    o.edge = w->edge;
+    o.edge = is_sharpened(w) ? 0 : w->edge;
     o.settle = w->settle;
     o.settle_mm = mm_of(&w->settle_sigma, voxel_mm, o.settle_mm);
     o.smooth_mm = mm_of(&w->smooth, voxel_mm, o.smooth_mm);
@@ -72,11 +82,18 @@ static lob_status outvote(lob_session *s, work *w)
     for (int i = 0; i < 2 && st == LOB_OK; i++)
         st = lob_seeds_labels(s, &by[i], paths[i], &w->seeds, w->seeds_path, &w->image,
                               w->image_path);
-    if (st == LOB_OK)
-        cJSON_AddNumberToObject(s->results, "outvoted_voxels",
-                                (double)lob_outvote(w->labels.data, by[0].data, by[1].data,
-                                                    lob_voxels(&w->labels), w->seeds.background,
-                                                    s->context.threads));
+    if (st == LOB_OK) {
+        int step[3];
+        for (int a = 0; a < 3; a++) step[a] = (int)w->plain_step[a];
+        w->sharp = lob_outvote_confirm(w->confirmed, by[0].data, by[1].data, w->labels.dims, step,
+                                       w->seeds.set.count, w->seeds.background, s->context.threads);
+        int64_t changed = 0;
+        for (int i = w->sharp ? 0 : 1; i < 2; i++)
+            changed += lob_outvote(w->labels.data, by[w->sharp ? i : 0].data, by[i].data,
+                                   lob_voxels(&w->labels), w->seeds.background, s->context.threads);
+        cJSON_AddNumberToObject(s->results, "outvoted_voxels", (double)changed);
+        cJSON_AddBoolToObject(s->results, "sharp", w->sharp);
+    }
     LOB_VOLUMES_FREE(&by[0], &by[1]);
     return st;
 }
@@ -84,8 +101,12 @@ static lob_status outvote(lob_session *s, work *w)
 static lob_status check(lob_session *s, void *user)
 {
     const work *const w = user;
-    if (!w->first == !w->plain) return LOB_OK;
-    return lob_fail(&s->error, LOB_EARG, "--first and --plain go together");
+    if (!w->first != !w->plain)
+        return lob_fail(&s->error, LOB_EARG, "--first and --plain go together");
+    for (int a = 0; a < 3; a++)
+        if (w->plain_step[a] != floor(w->plain_step[a]))
+            return lob_fail(&s->error, LOB_EARG, "--plain-step is in whole voxels");
+    return LOB_OK;
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
@@ -105,6 +126,27 @@ static lob_status read_inputs(lob_session *s, work *w)
     return lob_strokes_places_find(&w->places, seeds->data, seeds->type, seeds->dims,
                                    w->seeds.set.count, w->seeds.background, absent ? w->absent : -1,
                                    w->walls, s->context.threads, &s->error);
+}
+
+static lob_status sharpen(lob_session *s, work *w)
+{
+    const lob_segment_plan plan = {.sum = false};
+    lob_segment_job job = lob_segment_job_of(NULL, &plan, s->backend, &s->context);
+    const lob_volume none = lob_volume_empty();
+    lob_volume there[] = {none, none, none}, back = none;
+    const lob_volume *const from[] = {&w->out, &w->image, &w->seeds.volume};
+    lob_status st = LOB_OK;
+    if (!is_sharpened(w)) return LOB_OK;
+    for (int i = 0; i < 3 && st == LOB_OK; i++)
+        st = lob_segment_here(&job, &there[i], from[i], &s->error);
+    if (st == LOB_OK)
+        st = lob_segment_sharpen(&job, &there[0], &there[1], &there[2], w->seeds.set.count,
+                                 w->seeds.background, w->confirmed, 0, &s->error);
+    if (st == LOB_OK) st = lob_segment_copy(&job, &back, &there[0], w->out.place, &s->error);
+    if (st == LOB_OK) memcpy(w->out.data, back.data, (size_t)lob_voxels(&back));
+    lob_segment_drop(&job, &back);
+    for (int i = 0; i < 3; i++) lob_segment_drop(&job, &there[i]);
+    return st;
 }
 
 static lob_status compute(lob_session *s, work *w)
@@ -127,9 +169,10 @@ static lob_status compute(lob_session *s, work *w)
     };
     LOB_TRY(lob_grid_make(s, &w->out, &w->labels, lob_label_type(in.label_count), 1, w->out_path));
     lob_session_compute(s, "refining");
-    LOB_TRY(lob_session_done(
-        s, s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error),
-        w->labels_path, w->image_path));
+    lob_status st =
+        s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error);
+    if (st == LOB_OK) st = sharpen(s, w);
+    LOB_TRY(lob_session_done(s, st, w->labels_path, w->image_path));
     if (lob_labels_restore(&w->out, &w->seeds.set) != LOB_OK)
         return lob_session_no_memory(s, w->out_path);
     return LOB_OK;
@@ -177,6 +220,7 @@ static void options(lob_rows *to, void *user)
         .settle = 0.28,
         .absent = 3,
     };
+    for (int a = 0; a < 3; a++) w->plain_step[a] = 1;
     const lob_option rows[] = {
         OPERAND_LABELS(&w->labels_path, "labels that grew from the seeds"),
         OPERAND_IMAGE(&w->image_path, "scan"),
@@ -199,7 +243,15 @@ static void options(lob_rows *to, void *user)
                   "by a Dice of 0.75, and these have 0.85 of it or agree with it more than the "
                   "labels do, background that both give it becomes its own"),
         OPT_INPUT("plain", &w->plain, LOB_FILE_LABELS,
-                  "with --first: labels that grew over the image alone"),
+                  "with --first: labels that grew over the image alone. They confirm a label of "
+                  "which they have 0.94, if 0.96 of theirs is the label's in --first or beside it. "
+                  "Where they confirm most labels, background that either of both gives a label "
+                  "becomes its own"),
+        OPT_TRIPLE(
+            "plain-step", &w->plain_step, 1, 1e6,
+            "with --first: voxels along each axis to one of the grid on which these grew. Where "
+            "it was coarser and most labels are confirmed, these grow anew over the image "
+            "at the end, from 2vox within all borders"),
         OPT_INPUT("shares", &w->shares_path, LOB_FILE_IMAGE,
                   "uint8 shares of `lobule appearance`, times 255: labels settle by them in place "
                   "of the majority"),

@@ -177,7 +177,11 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     printf("lobule refine @grown%s @image @seeds%s -o %s --background %d --smooth %.9gmm "
            "--edge %.9g%s",
            n, drawn, result, plan->background, g->smooth_mm, g->edge, walls(plan));
-    if (second && plan->outvote) printf(" --first %s --plain @plain", outline(plan));
+    if (second && plan->outvote) {
+        printf(" --first %s --plain @plain", outline(plan));
+        if (is_coarse(plan))
+            printf(" --plain-step %d,%d,%d", plan->factor[0], plan->factor[1], plan->factor[2]);
+    }
     if (plan->thick)
         printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm", n, n,
                g->settle, g->settle_mm);
