@@ -256,7 +256,7 @@ static lob_status find_values(call *c, double **value)
     return st;
 }
 
-/* All that is asked of pieces beside their numbers; freed by settle. */
+/* All that is asked of pieces beside their numbers; freed by settle, where it is not taken over. */
 static lob_status describe(call *c, lob_slab_found *found, int32_t **faces)
 {
     static const double sum[2] = {0.8, 0.85};
@@ -269,6 +269,8 @@ static lob_status describe(call *c, lob_slab_found *found, int32_t **faces)
     found->last_plane = *faces ? *faces + c->runs.dims.nx * c->runs.dims.ny : NULL;
     found->regions = out->regions;
     found->values = out->values;
+    out->regions = NULL;
+    out->values = NULL;
     return LOB_OK;
 }
 
@@ -291,6 +293,8 @@ static lob_status settle(call *c)
     for (int64_t i = 0; st == LOB_OK && out->type != LOB_TYPES && i < t->pieces; i++)
         t->number[i] = label[t->number[i] - 1];
     lob_budget_free(&c->budget, faces, 2 * t->dims.nx * t->dims.ny, sizeof *faces);
+    lob_budget_free(&c->budget, found.values, out->count, sizeof *found.values);
+    lob_budget_free(&c->budget, found.regions, out->count, sizeof *found.regions);
     lob_budget_free(&c->budget, found.value, out->count, sizeof *found.value);
     lob_budget_free(&c->budget, found.voxels, t->pieces, sizeof *found.voxels);
     return st;

@@ -151,11 +151,7 @@ static lob_status number_slab(streaming *s, labelled_slab *slab, bool regions)
     const lob_components_input in = {.image = slab->in.image, .mask = slab->in.mask};
     LOB_TRY(hold_labels(s, slab, (int64_t)sizeof(int32_t)));
     if (slab->blank) return label_nothing(&slab->labelled, slab->bytes, s->error);
-    LOB_TRY(label_slab(s, slab, &in, &options));
-    const int64_t table = regions ? slab->labelled.count * (int64_t)sizeof(lob_region) : 0;
-    LOB_TRY(lob_budget_hold(&s->budget, table, s->error));
-    slab->bytes += table;
-    return LOB_OK;
+    return label_slab(s, slab, &in, &options);
 }
 
 /* Sizes and values of a slab's pieces, which are numbered in the order of the scan. */
@@ -191,14 +187,13 @@ static lob_status sum_regions(streaming *s, lob_slab_found *found, const labelle
 }
 
 /* Add the pieces of a slab that has their numbers. */
-static lob_status add_numbers(streaming *s, const labelled_slab *slab)
+static lob_status add_numbers(streaming *s, labelled_slab *slab)
 {
     const lob_components_options *const o = s->options;
-    const lob_components_output *const l = &slab->labelled;
+    lob_components_output *const l = &slab->labelled;
     const int64_t n = l->found;
     const int32_t *const labels = l->labels;
     const bool sums = o->regions && slab->in.intensities;
-    lob_region *regions = NULL;
     lob_slab_found found = {n, l->foreground, l->not_finite, .first_plane = labels,
                             .last_plane = labels + (slab->planes - 1) * s->plane_voxels};
     lob_budget *const b = &s->budget;
@@ -207,15 +202,21 @@ static lob_status add_numbers(streaming *s, const labelled_slab *slab)
         st = lob_budget_calloc(b, &found.voxels, n, sizeof *found.voxels, s->error);
     if (st == LOB_OK && o->keep_values)
         st = lob_budget_alloc(b, &found.value, n, sizeof *found.value, s->error);
-    if (st == LOB_OK && sums) st = lob_budget_calloc(b, &regions, n, sizeof *regions, s->error);
+    if (st == LOB_OK && sums)
+        st = lob_budget_calloc(b, &found.regions, n, sizeof *found.regions, s->error);
     if (st == LOB_OK && sums)
         st = lob_budget_calloc(b, &found.values, n, sizeof *found.values, s->error);
-    found.regions = sums ? regions : l->regions;
+    if (st == LOB_OK && l->regions)
+        st = lob_budget_hold(b, n * (int64_t)sizeof *found.regions, s->error);
+    if (st == LOB_OK && l->regions) {
+        found.regions = l->regions;
+        l->regions = NULL;
+    }
     if (st == LOB_OK) add_sizes(&found, slab);
     if (st == LOB_OK && sums) st = sum_regions(s, &found, slab);
     if (st == LOB_OK) st = lob_slab_pieces_add(&s->pieces, &found, slab->in.image, slab->z);
     lob_budget_free(b, found.values, n, sizeof *found.values);
-    lob_budget_free(b, regions, n, sizeof *regions);
+    lob_budget_free(b, found.regions, n, sizeof *found.regions);
     lob_budget_free(b, found.value, n, sizeof *found.value);
     lob_budget_free(b, found.voxels, n, sizeof *found.voxels);
     return st;
@@ -234,7 +235,7 @@ static lob_status look_at(const streaming *s, labelled_slab *slab)
 
 /* lob_components_share.settle: add the pieces. A rank's only slab is painted then. */
 static lob_status add_pieces(void *user, const uint32_t **label, lob_type *type,
-                             const lob_slab_found *found, lob_error *error)
+                             lob_slab_found *found, lob_error *error)
 {
     streaming *const s = user;
     LOB_TRY(lob_budget_hold(&s->budget, found->held, error));
@@ -265,7 +266,7 @@ static lob_status next_labels(streaming *s, const uint32_t **label, const labell
 
 /* lob_components_share.settle where all have labels. */
 static lob_status give_labels(void *user, const uint32_t **label, lob_type *type,
-                              const lob_slab_found *found, lob_error *error)
+                              lob_slab_found *found, lob_error *error)
 {
     streaming *const s = user;
     (void)error; /* s has it */

@@ -139,7 +139,7 @@ static lob_status label_pieces(lob_components_output *out, const lob_components_
                                const lob_components_options *options, const lob_context *context,
                                lob_error *error)
 {
-    const lob_slab_found found = {.found = PIECES, .foreground = PIECES, .held = HELD};
+    lob_slab_found found = {.found = PIECES, .foreground = PIECES, .held = HELD};
     const uint32_t *label;
     (void)options;
     (void)context;

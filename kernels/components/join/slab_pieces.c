@@ -64,8 +64,8 @@ static void free_columns(lob_slab_pieces *p, int from)
     }
 }
 
-/* Append pieces: each its own parent, the rest 0. */
-static lob_status append(lob_slab_pieces *p, int64_t more)
+/* Append pieces: each its own parent, the other columns not set. */
+static lob_status make_room(lob_slab_pieces *p, int64_t more)
 {
     const int64_t count = p->count + more;
     void *column[COLUMNS];
@@ -83,11 +83,49 @@ static lob_status append(lob_slab_pieces *p, int64_t more)
         p->capacity = capacity;
     }
     for (int64_t i = p->count; i < count; i++) p->parent[i] = (uint32_t)i;
+    p->count = count;
+    return LOB_OK;
+}
+
+/* Append pieces: each its own parent, the rest 0. */
+static lob_status append(lob_slab_pieces *p, int64_t more)
+{
+    void *column[COLUMNS];
+    size_t size[COLUMNS];
+    LOB_TRY(make_room(p, more));
+    list_columns(column, size, p);
     for (int c = 1; c < COLUMNS && more > 0; c++) {
         char **block = column[c];
-        if (size[c]) memset(*block + (size_t)p->count * size[c], 0, (size_t)more * size[c]);
+        if (size[c])
+            memset(*block + (size_t)(p->count - more) * size[c], 0, (size_t)more * size[c]);
     }
-    p->count = count;
+    return LOB_OK;
+}
+
+/* Append a slab's pieces. Where the table is empty, their arrays become its columns. */
+static lob_status append_slab(lob_slab_pieces *p, lob_slab_found *found)
+{
+    void *const of_slab[COLUMNS] = {NULL, &found->voxels, &found->value, &found->regions,
+                                    &found->values};
+    const bool empty = p->capacity == 0 && found->found > 0;
+    const size_t first = (size_t)p->count, n = (size_t)found->found;
+    void *column[COLUMNS];
+    size_t size[COLUMNS];
+    list_columns(column, size, p);
+    for (int c = 1; c < COLUMNS && empty; c++) {
+        void **const to = column[c], **const from = of_slab[c];
+        if (!size[c]) continue;
+        *to = *from;
+        *from = NULL;
+        lob_budget_release(p->budget, (int64_t)(n * size[c])); /* until make_room counts it */
+        found->held -= (int64_t)(n * size[c]);
+    }
+    LOB_TRY(make_room(p, found->found));
+    for (int c = 1; c < COLUMNS && n > 0 && !empty; c++) {
+        char **const to = column[c];
+        void **const from = of_slab[c];
+        if (size[c]) memcpy(*to + first * size[c], *from, n * size[c]);
+    }
     return LOB_OK;
 }
 
@@ -236,22 +274,13 @@ static void join_seam(lob_slab_pieces *p, const slab_faces *slab, int64_t first)
         p->last_plane[i] = slab->last[i] ? (uint32_t)(first + slab->last[i]) : 0;
 }
 
-lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_slab_found *found,
-                               const lob_volume *image, int64_t z)
+lob_status lob_slab_pieces_add(lob_slab_pieces *p, lob_slab_found *found, const lob_volume *image,
+                               int64_t z)
 {
-    const void *const of_slab[COLUMNS] = {NULL, found->voxels, found->value, found->regions,
-                                          found->values};
     const slab_faces faces = {z, image, found->first_plane, found->last_plane};
     const int64_t first = p->count;
-    void *column[COLUMNS];
-    size_t size[COLUMNS];
     if (z == p->first_z && found->first_plane) LOB_TRY(begin_seam(p, image));
-    LOB_TRY(append(p, found->found));
-    list_columns(column, size, p);
-    for (int c = 1; c < COLUMNS && found->found > 0; c++)
-        if (size[c])
-            memcpy(*(char **)column[c] + (size_t)first * size[c], of_slab[c],
-                   (size_t)found->found * size[c]);
+    LOB_TRY(append_slab(p, found));
     if (p->regions) place_regions(p, first, z);
     p->out->foreground += found->foreground;
     p->out->not_finite += found->not_finite;

@@ -52,15 +52,16 @@ typedef struct {
 } lob_slab_pieces;
 
 /*
- * Add a slab's pieces with their sizes, values and regions, and join them to the slab before.
+ * Add a slab's pieces with their sizes, values and regions, and join them to the slab before. The
+ * first arrays become the table's: NULL is left, and held is less by them.
  *
- *   found  in  its pairs last until lob_slab_pieces_select returns
- *   image  in  of the slab; values are looked at where found has planes
- *   z      in  the slab's first plane in the volume
+ *   found  in,out  its pairs last until lob_slab_pieces_select returns
+ *   image  in      of the slab; values are looked at where found has planes
+ *   z      in      the slab's first plane in the volume
  *
  * Returns LOB_OK, LOB_EDATA (more pieces than 32 bits number) or LOB_ENOMEM.
  */
-lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_slab_found *found,
+lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, lob_slab_found *found,
                                const lob_volume *image, int64_t z);
 
 /*

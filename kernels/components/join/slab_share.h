@@ -6,7 +6,8 @@
 #include "kernels/team/team.h"
 
 /* The pieces of a slab, which is joined but not yet painted. They count from 1 in raster order.
- * Arrays are the backend's. */
+ * Arrays are malloc'ed, and the backend's; voxels, value, regions and values are NULL after settle
+ * where the table of all pieces has taken them over. */
 typedef struct {
     int64_t found, foreground, not_finite; /* as in lob_components_output */
     int64_t *voxels;                       /* found; NULL where sizes do not decide */
@@ -35,8 +36,8 @@ typedef struct lob_components_share {
      *   label  out  found: of each piece, 0: it is background; as long as the call lasts
      *   type   out  of the labels; LOB_TYPES, to the CPU: nothing is painted
      */
-    lob_status (*settle)(void *user, const uint32_t **label, lob_type *type,
-                         const lob_slab_found *found, lob_error *error);
+    lob_status (*settle)(void *user, const uint32_t **label, lob_type *type, lob_slab_found *found,
+                         lob_error *error);
     void *user;
 } lob_components_share;
 
