@@ -126,8 +126,9 @@ static lob_status label_slab(streaming *s, labelled_slab *slab, const lob_compon
                              const lob_components_options *options)
 {
     const lob_context part = inner_context(s);
+    const int64_t held = s->budget.held; /* later it has what the backend tells of */
     const lob_status st = s->label(&slab->labelled, in, options, &part, s->error);
-    const int64_t peak = s->budget.held + slab->labelled.working_bytes;
+    const int64_t peak = held + slab->labelled.working_bytes;
     if (peak > s->budget.peak) s->budget.peak = peak;
     return st;
 }

@@ -3,6 +3,7 @@
 #include "kernels/team/team.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_slabs.h"
+#include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 
 /* A case that a team works on. cmocka's asserts leave a thread to nobody, so what is wrong is kept
@@ -129,6 +130,44 @@ TEST(a_rank_that_fails_ends_all)
         lob_components_output_free(&a.out);
         free(a.labels);
     }
+    components_case_free(&c);
+}
+
+/* A table of many pieces: each rank keeps to the memory, and none needs its arrays twice. */
+TEST(tables_of_many_pieces_keep_to_the_memory)
+{
+    enum { RANKS = 2, SIDE = 40 };
+    components_case c = {.image = lob_volume_empty(), .intensities = lob_volume_empty()};
+    uint64_t state = 1;
+    c.image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    c.n = lob_voxels(&c.image);
+    c.image.data = calloc((size_t)c.n, 1);
+    for (int64_t i = 0; i < c.n; i++) ((uint8_t *)c.image.data)[i] = random_chance(&state, 15);
+    c.options = lob_components_defaults();
+    c.options.neighbours = 6;
+    c.options.regions = true;
+    c.in.image = &c.image;
+    attempt a = {.c = &c, .planes = SIDE, .fail_at = -1, .label = lob_components_cpu};
+    a.labels = malloc((size_t)c.n * 4);
+    assert_ok(lob_team_threads(RANKS, work, &a));
+    assert_int_equal(a.status[0], LOB_OK);
+    const int64_t all = a.working_bytes[0];
+    const int64_t table = a.count[0] * (int64_t)(sizeof(lob_region) + sizeof(uint32_t));
+    const int64_t labels = c.n / RANKS * (int64_t)sizeof(int16_t), runs = c.n;
+    lob_components_output_free(&a.out);
+    if (all > table * 5 / 4 + labels + runs)
+        fail_msg("%lld bytes, tables of %lld", (long long)all, (long long)table);
+    int passed = 0;
+    for (int64_t max = all / 2; max <= all + all / 16; max += all / 16) {
+        a.context.max_memory = max;
+        assert_ok(lob_team_threads(RANKS, work, &a));
+        for (int r = 0; r < RANKS && a.status[0] == LOB_OK; r++)
+            assert_true(a.working_bytes[r] <= max);
+        passed += a.status[0] == LOB_OK;
+        if (a.status[0] == LOB_OK) lob_components_output_free(&a.out);
+    }
+    assert_true(passed > 0);
+    free(a.labels);
     components_case_free(&c);
 }
 
