@@ -499,7 +499,8 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
                              .neighbours = options->neighbours,
                              .slice_axis = options->slice_axis,
                              .threads = context->threads > 0 ? context->threads : 1,
-                             .may_share = options->type == LOB_I32 || options->type == LOB_TYPES,
+                             .may_share = options->type == LOB_I32 ||
+                                          (options->type == LOB_TYPES && !in->share),
                              .budget = &c.budget,
                              .stages = &c.stages,
                              .make_bits = make_bits,

@@ -283,7 +283,7 @@ static lob_status tell_slab(streaming *s, labelled_slab *slab, bool known)
     lob_components_options options = *s->options;
     lob_components_input in = slab->in;
     in.share = &share;
-    options.type = LOB_TYPES; /* it is told */
+    options.type = known ? s->out->type : LOB_TYPES; /* which it is told */
     s->at = slab;
     return label_slab(s, slab, &in, &options);
 }
