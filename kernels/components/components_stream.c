@@ -243,7 +243,7 @@ static lob_status add_pieces(void *user, const uint32_t **label, lob_type *type,
     lob_status st = lob_slab_pieces_add(&s->pieces, found, s->at->in.image, s->at->z);
     if (st == LOB_OK && s->keeps) st = lob_slab_pieces_select(&s->pieces, &s->largest);
     if (st == LOB_OK && s->keeps && s->at->in.place.kind == LOB_PLACE_MEMORY)
-        st = hold_labels(s, s->at, (int64_t)sizeof(int32_t));
+        st = hold_labels(s, s->at, (int64_t)lob_type_of(s->out->type)->bytes);
     lob_budget_release(&s->budget, found->held);
     *label = s->pieces.parent;
     *type = s->keeps ? s->out->type : LOB_TYPES;
@@ -324,8 +324,10 @@ static void relabel(const streaming *s, void *labels, int64_t planes, const uint
 
 static lob_status begin_output(streaming *s)
 {
-    return s->stream->begin ? s->stream->begin(s->stream->user, s->out, s->largest, s->error)
-                            : LOB_OK;
+    if (!s->stream->begin) return LOB_OK;
+    LOB_TRY(s->stream->begin(s->stream->user, s->out, s->largest, s->error));
+    s->budget.limit = s->context->max_memory; /* which begin may have lowered */
+    return lob_budget_hold(&s->budget, 0, s->error);
 }
 
 static lob_status write_labels(streaming *s, const void *labels, int64_t z, int64_t planes)
@@ -398,8 +400,6 @@ static lob_status label_slabs(streaming *s)
     }
     if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &s->largest);
     if (st == LOB_OK) st = begin_output(s);
-    s->budget.limit = s->context->max_memory; /* which begin may have lowered */
-    if (st == LOB_OK) st = lob_budget_hold(&s->budget, 0, s->error);
     if (st == LOB_OK)
         st = lob_budget_alloc(&s->budget, &taken, s->plane_voxels, sizeof *taken, s->error);
     for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {

@@ -203,7 +203,7 @@ TEST(tables_count_beside_what_a_backend_holds)
     assert_ok(lob_team_threads(RANKS, work, &a));
     assert_int_equal(a.status[0], LOB_OK);
     assert_int_equal(a.count[1], RANKS * PIECES);
-    const int64_t labels = c.n / RANKS * (int64_t)sizeof(int32_t), all = a.working_bytes[0];
+    const int64_t labels = c.n / RANKS * (int64_t)sizeof(int16_t), all = a.working_bytes[0];
     assert_true(all >= labels + HELD + RANKS * PIECES * (int64_t)sizeof(uint32_t));
     for (int less = 0; less < 2; less++) {
         a.context.max_memory = all - less;

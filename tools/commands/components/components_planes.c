@@ -184,8 +184,7 @@ static int64_t max_planes(const work *w, int64_t memory)
     return planes < nz ? planes : (nz + 1) / 2; /* as a whole it has been tried */
 }
 
-/* For --plan: labels are numbers of 4 bytes until they are written, and tables grow with the
- * pieces.
+/* For --plan: labels take at most 4 bytes before they are written, and tables grow with the pieces.
  */
 static lob_status print_plan(lob_session *s, work *w)
 {
