@@ -10,7 +10,10 @@
  * for the test. */
 typedef struct {
     const components_case *c;
-    int64_t planes;  /* of a slab */
+    int64_t planes; /* of a slab */
+    uint64_t seed;  /* of ranks that differ in planes, backend and threads; 0: they do not */
+    int poor;       /* of those the rank with this much memory; -1: none */
+    int64_t memory;
     int64_t fail_at; /* this read of the last rank fails; -1: none */
     lob_components_function *label;
     lob_context context;       /* of each rank; without threads */
@@ -34,8 +37,17 @@ static void work(lob_team *all, void *user)
     lob_context context = a->context;
     context.threads = 1 + team.rank % 2;
     t.team = &team;
+    int64_t planes = a->planes;
+    lob_components_function *label = a->label;
+    uint64_t state = a->seed * 977 + (uint64_t)team.rank * 13;
+    if (a->seed) {
+        planes = random_chance(&state, 40) ? c->image.dims.nz : 1 + random_below(&state, 5);
+        label = random_chance(&state, 75) ? lob_components_cpu : components_numbered;
+        context.threads = 1 + (int)random_below(&state, 3);
+        if (team.rank == a->poor) context.max_memory = a->memory;
+    }
     if (team.rank == team.size - 1) t.fail_at = a->fail_at;
-    a->status[team.rank] = components_slabs_run(&got, &t, a->planes, a->label, &context, &error);
+    a->status[team.rank] = components_slabs_run(&got, &t, planes, label, &context, &error);
     a->status[team.rank] = lob_team_agree(&team, a->status[team.rank], &error);
     snprintf(a->text[team.rank], sizeof a->text[0], "%.60s", error.text);
     a->count[team.rank] = got.count;
@@ -104,6 +116,62 @@ TEST(random_cases)
         const lob_status expected = components_reference(&want, &c.in, &c.options);
         for (size_t k = 0; k < COUNT(sizes); k++)
             compare_case(&c, &want, expected, sizes[k], (number + k) % 3 ? c.image.dims.nz : 1);
+        lob_components_output_free(&want);
+        components_case_free(&c);
+    }
+}
+
+/* Some planes of 0. */
+static void blank(components_case *c, uint64_t *state)
+{
+    const int64_t plane = c->image.dims.nx * c->image.dims.ny, nz = c->image.dims.nz;
+    const int64_t bytes = plane * (int64_t)lob_type_of(c->image.type)->bytes;
+    const int64_t from = random_below(state, nz), n = 1 + random_below(state, nz - from);
+    for (int64_t k = 0; k < c->image.channels; k++)
+        memset((char *)c->image.data + (k * nz + from) * bytes, 0, (size_t)(n * bytes));
+}
+
+/* All ranks end alike, and one with little memory keeps to it. */
+static void compare_mixed(const components_case *c, const lob_components_output *want,
+                          lob_status expected, int size, attempt *a)
+{
+    a->labels = malloc((size_t)c->n * 4);
+    assert_ok(lob_team_threads(size, work, a));
+    const lob_status st = a->status[0];
+    for (int r = 0; r < ranks_of(c, size); r++) {
+        const bool right = a->poor >= 0 && st == LOB_ENOMEM ? true : st == expected;
+        if (a->status[r] != st || !right)
+            fail_msg("%s, %d ranks, seed %d: rank %d: %s (%s)", c->shape, size, (int)a->seed, r,
+                     lob_status_text(a->status[r]), a->text[r]);
+        if (st == LOB_OK && r == a->poor) assert_true(a->working_bytes[r] <= a->memory);
+    }
+    a->out.labels = st == LOB_OK ? a->labels : NULL;
+    const char *differs = st == LOB_OK ? components_result_differs(&a->out, want, c->n) : NULL;
+    if (differs)
+        fail_msg("%s, %d ranks, seed %d: %s differ", c->shape, size, (int)a->seed, differs);
+    a->out.labels = NULL;
+    lob_components_output_free(&a->out);
+    free(a->labels);
+}
+
+TEST(ranks_may_differ)
+{
+    for (uint64_t number = 97000; number < 97000 + CASES(60); number++) {
+        components_case c;
+        uint64_t state = number;
+        components_case_make(&c, number, 4000);
+        c.options.fill_holes = false;
+        for (int i = 0; i < 3; i++)
+            if (random_chance(&state, 40)) blank(&c, &state);
+        lob_components_output want;
+        const lob_status expected = components_reference(&want, &c.in, &c.options);
+        for (int poor = 0; poor < 2; poor++) {
+            const int size = 1 + (int)random_below(&state, 5);
+            attempt a = {.c = &c, .seed = number * 2 + (uint64_t)poor, .fail_at = -1, .poor = -1};
+            if (poor) a.poor = (int)random_below(&state, size);
+            a.memory = 1 + random_below(&state, 60 * c.n + 1000);
+            compare_mixed(&c, &want, expected, size, &a);
+        }
         lob_components_output_free(&want);
         components_case_free(&c);
     }
