@@ -413,7 +413,10 @@ def test_growth_that_tasks_cannot_share_says_what_would_do(tmp_path, kind):
         (("--device", "cuda", "--rule", "flood", "--slices", "z"), 64, ("several tasks flood on the CPU",)),
         (("--mask", "none.nii"), 65, ("none.nii", "empty")),
     ):
-        assert_refused(ranked(kind, 4, *line, *more, cwd=tmp_path), code, *parts)
+        done = ranked(kind, 4, *line, *more, cwd=tmp_path)
+        if "cuda" in more and done.returncode == 69:
+            continue  # built without CUDA, or no GPU is there
+        assert_refused(done, code, *parts)
         assert sorted(os.listdir(tmp_path)) == before, more
     assert_refused(ranked(kind, 4, "growcut", "image.nii", "none.nii", "-o", "l.nii", cwd=tmp_path), 65, "no seeds")
     done = ranked(kind, 16, *line, "--max-memory", "1MiB", cwd=tmp_path)
