@@ -76,7 +76,10 @@ static lob_status make_room(lob_slab_pieces *p, int64_t more)
                         "components in all slabs of planes are more than can be numbered");
     p->needed = count * piece_bytes(p);
     if (count > p->capacity) {
-        const int64_t capacity = count + p->capacity / 8;
+        const int64_t left = p->budget->limit - p->budget->held;
+        int64_t capacity = count + p->capacity / 8;
+        if (p->budget->limit > 0 && (capacity - p->capacity) * piece_bytes(p) > left)
+            capacity = count; /* no room for later pieces */
         for (int c = 0; c < COLUMNS; c++) {
             if (size[c]) LOB_TRY(grow(p, column[c], size[c], capacity));
         }
