@@ -36,7 +36,7 @@
  * nearly all strokes of other labels are: the share far_quantile of these lies within the reach R,
  * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1). Distances are those between the
  * centres of blocks of voxels: along the axis where these are shortest blocks are doubled until
- * there are at most `blocks`; and R is at least half their shortest side.
+ * there are at most `blocks`; and R is at least half their shortest side, and at least far_mm.
  *
  * With an outline, labels of an earlier result, its signed distance s in the planes of strokes
  * (strokes.h) across an axis is interpolated linearly between these slices, and beyond the first
@@ -80,6 +80,7 @@ typedef struct {
     double partial_volume; /* 0..1 */
     double far;            /* nats, 0..16; 0: leaves it out */
     double far_quantile;   /* 0..1 */
+    double far_mm;         /* the least reach, mm, 0..1e6 */
     int64_t blocks;        /* between which distances are found, at most; >= 1 */
     double shape;          /* nats, 0..16; 0: leaves the outline out */
     double shape_mm;       /* mm, > 0; 0: the least spacing of axes with more than one voxel */

@@ -41,19 +41,20 @@ static lob_status check(const lob_appearance_input *in, const lob_appearance_opt
         {between(o->partial_volume,                          0, 1), "the share of partial volume"},
         {between(o->far,                                                  0,                                              16), "what far voxels lose"},
         {between(o->far_quantile,                                                0,                                       1), "the quantile of the reach"},
-        {between(o->shape,                                     0,       16), "what an outline gives"},
-        {between(o->shape_mm,                            0,                                                1e6), "the width of a border"},
-        {between(o->shape_widen,  0,1e6), "the growth of that width"},
-        {between(o->shape_slope,                                                  0,                                                       1e6), "the slope beyond an outline"},
-        {between(o->local,                                               0,                                      1), "the share of strokes nearby"},
-        {between(o->local_mm,                                1e-6,                        1e6), "the way between nodes"},
-        {o->blocks >= 1,                           "the number of blocks"                                              },
-        {o->local_axis >= 0 && o->local_axis <= 2,                                                "the axis of local scores"                                                                                  },
-        {!o->levels || between(o->blur_mm,                                                  0,                                                 1e6), "what smooths the shares"},
-        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                              "the number of labels"},
-        {in->background >= 1 && in->background <= in->labels,                                   "the background's label"       },
-        {!in->counts || in->counts->labels == in->labels,                     "the labels of the strokes' counts"                                        },
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,               "the number of views"       },
+        {between(o->far_mm,                                     0,       1e6), "the least reach"},
+        {between(o->shape,                            0,                                                16), "what an outline gives"},
+        {between(o->shape_mm,  0,1e6), "the width of a border"},
+        {between(o->shape_widen,                                                  0,                                                      1e6), "the growth of that width"},
+        {between(o->shape_slope,                                              0,                                           1e6), "the slope beyond an outline"},
+        {between(o->local,                                   0,                           1), "the share of strokes nearby"},
+        {between(o->local_mm,                           1e-6,                                               1e6), "the way between nodes"},
+        {o->blocks >= 1,                                                "the number of blocks"                                                                                  },
+        {o->local_axis >= 0 && o->local_axis <= 2,                                                  "the axis of local scores"                                                },
+        {!o->levels || between(o->blur_mm,                                              0,1e6), "what smooths the shares"},
+        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                             "the number of labels"  },
+        {in->background >= 1 && in->background <= in->labels,                     "the background's label"                                        },
+        {!in->counts || in->counts->labels == in->labels,               "the labels of the strokes' counts"      },
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                                                  "the number of views"                                                   },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!rules[i].good)
@@ -305,6 +306,7 @@ float lob_appearance_reach(const lob_appearance_plan *plan, uint32_t high, uint3
     double shortest = INFINITY;
     float reach;
     memcpy(&reach, &bits, sizeof reach);
+    reach = fmaxf(reach, (float)plan->options->far_mm);
     for (int a = 0; a < 3; a++)
         if (lob_side(plan->dims, a) > 1)
             shortest = fmin(shortest, ldexp(plan->spacing[a], plan->blocks.shift[a]));

@@ -95,7 +95,7 @@ uint32_t lob_appearance_rank(const int64_t *counts, int64_t *rank);
 /* The rank of the reach among n distances. */
 int64_t lob_appearance_reach_rank(const lob_appearance_plan *plan, int64_t n);
 
-/* The reach: the distance of a high and a low half, in mm, at least half a block. */
+/* The reach: the distance of a high and a low half, in mm, at least half a block and far_mm. */
 float lob_appearance_reach(const lob_appearance_plan *plan, uint32_t high, uint32_t low);
 
 /* What is asked of distance.h for a label's strokes; marks: uint8, of blocks, not 0 where they are.

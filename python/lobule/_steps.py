@@ -188,6 +188,7 @@ def appearance(
     values: bool | None = None,
     far: float | None = None,
     far_quantile: float | None = None,
+    far_least: float | None = None,
     shape: float | None = None,
     shape_border: float | None = None,
     shape_widen: float | None = None,
@@ -215,6 +216,7 @@ def appearance(
                   greatest
     far           nats that a label loses far from its strokes, or with outline far outside
     far_quantile  share of other strokes that lies within the reach, 0 to 1
+    far_least     the least reach, mm
     shape         with outline: nats that a label gains at most well inside, and loses outside
     shape_border  distance to the outline that is worth a nat, mm
     shape_widen   what is added to that for each mm to the nearest slice with strokes; beyond the ends of several a third

@@ -63,6 +63,7 @@ def far_cost(seeds, label, spacing, o):
     away = ndimage.distance_transform_edt(seeds != label, sampling=spacing)
     drawn = np.sort(away[(seeds > 0) & (seeds != label)])
     reach = drawn[min(len(drawn) - 1, int(o["far-quantile"] * len(drawn)))]
+    reach = max(reach, o.get("far-least", 0))
     return np.rint(ONE * o["far"] * np.clip(away / reach - 1, 0, 1)).astype(np.int32)
 
 
@@ -203,11 +204,15 @@ def test_options_are_what_numpy_gives(tmp_path):
     of = scores(channels_of(image), seeds, [5], given)[5]
     base = ["appearance", "image.nii", "seeds.nii", "--background", "2", *typed, "--device", "cpu"]
     good(*base, "-o", "far.nii", cwd=tmp_path)
+    good(*base, "-o", "reach.nii", "--far-least", 30, cwd=tmp_path)
     good(*base, "-o", "shape.nii", "--outline", "truth.nii", cwd=tmp_path)
     spacing = CASES["one organ"]["spacing"]
     far = shares([of - far_cost(seeds, 5, spacing, given)])[0]
     shape = shares([of + shape_gain(truth, seeds, 5, spacing, given)])[0]
+    reach = shares([of - far_cost(seeds, 5, spacing, given | {"far-least": 30})])[0]
     assert np.abs(planes(tmp_path / "far.nii", 1)[..., 0] - far).max() < 6e-4
+    assert np.abs(planes(tmp_path / "reach.nii", 1)[..., 0] - reach).max() < 6e-4
+    assert np.abs(reach - far).max() > 0.1  # the least reach is beyond the quantile's
     assert np.abs(planes(tmp_path / "shape.nii", 1)[..., 0] - shape).max() < 6e-4
 
 

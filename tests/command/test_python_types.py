@@ -350,9 +350,9 @@ def files(tmp_path):
 
 STEPS = [
     ("appearance scan.nii seeds.nii --bins 40", lambda f: lobule.appearance(f["scan"], f["seeds"], bins=40)),
-    ("appearance scan.nii seeds.nii --local 0.85 --local-axis y --local-step 30 --partial-volume 0.3 --values",
-     lambda f: lobule.appearance(f["scan"], f["seeds"], local=0.85, local_axis="y", local_step=30, partial_volume=0.3,
-                                 values=True)),
+    ("appearance scan.nii seeds.nii --local 0.85 --local-axis y --local-step 30 --partial-volume 0.3 --values --far-least 4",
+     lambda f: lobule.appearance(f["scan"], f["seeds"], local=0.85, local_axis="y", local_step=30, partial_volume=0.3, values=True,
+                                 far_least=4)),
     (
         "refine truth.nii scan.nii seeds.nii --smooth 1.5mm --edge 0.3",
         lambda f: lobule.refine(f["truth"], f["scan"], f["seeds"], smooth="1.5mm", edge=0.3),

@@ -151,6 +151,7 @@ static void make_options(appearance_case *c, uint64_t *random)
         o->bin_sigma = 4 * random_double(random);
         o->whole = random_double(random);
         o->far_quantile = random_double(random);
+        o->far_mm = c->number % 5 == 0 ? 0 : 6 * random_double(random);
         o->shape_mm = 3 * random_double(random);
         o->shape_slope = random_double(random);
     }

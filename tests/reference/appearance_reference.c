@@ -364,10 +364,11 @@ static void add_far(double *scores, const naive *c, int32_t label)
     for (int a = 0; a < 3; a++)
         if (lob_side(c->in->views[0]->dims, a) > 1)
             half = fmin(half, (double)side[a] * c->spacing[a] / 2);
+    const double least = fmax(half, c->o->far_mm);
     int64_t rank = (int64_t)(c->o->far_quantile * (double)n);
     if (rank > n - 1) rank = n - 1;
     for (int64_t i = 0; i < c->n; i++)
-        scores[i] -= c->o->far * fmin(fmax(d[i] / fmax(drawn[rank], half) - 1, 0), 1);
+        scores[i] -= c->o->far * fmin(fmax(d[i] / fmax(drawn[rank], least) - 1, 0), 1);
     free(is);
     free(d);
     free(drawn);

@@ -271,8 +271,8 @@ TEST(refuses)
     appearance_case_make(&c, 3, 200);
     float *shares = shares_of(&c);
     const lob_appearance_options good = lob_appearance_defaults();
-    lob_appearance_options bad[13];
-    for (int i = 0; i < 13; i++) bad[i] = good;
+    lob_appearance_options bad[14];
+    for (int i = 0; i < 14; i++) bad[i] = good;
     bad[0].bins = 1;
     bad[1].bins = LOB_APPEARANCE_MAX_BINS + 1;
     bad[2].whole = 1.5;
@@ -286,7 +286,8 @@ TEST(refuses)
     bad[10].local_axis = 3;
     bad[11].partial_volume = 1.1;
     bad[12].blocks = 0;
-    for (int i = 0; i < 13; i++) {
+    bad[13].far_mm = -1;
+    for (int i = 0; i < 14; i++) {
         lob_error error = {.text = ""};
         c.options = bad[i];
         assert_int_equal(run(shares, &c, 1, 0, &error), LOB_EARG);

@@ -137,6 +137,9 @@ static void options(lob_rows *to, void *user)
                  "it: what a label loses at most far outside, if that is more than --shape"),
         OPT_REAL("far-quantile", &o->far_quantile, "SHARE", 0, 1,
                  "share of other strokes that lies within the reach"),
+        OPT_REAL("far-least", &o->far_mm, "MM", 0, 1e6,
+                 "the least reach, for strokes along both sides of a border, which lie near to "
+                 "each other"),
         OPT_REAL("shape", &o->shape, "NATS", 0, 16,
                  "with --outline: what a label gains at most well inside, and loses outside unless "
                  "--far is more"),
