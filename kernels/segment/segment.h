@@ -110,6 +110,9 @@ typedef struct {
     double ends;      /* options.ends, or more: 1.5 times the longest side of the labels' strokes
                          in their slices, and at least 60 mm, divided by how many slices these
                          are; two that are less than 10 mm apart are as one */
+    double far_mm;    /* appearance.h: a tenth of the shortest side of what is drawn of a structure,
+                         the least of all structures, as strokes along both sides of a border lie
+                         too near to each other to tell how far a structure goes on */
     lob_box box;      /* around all strokes, with its margin */
     bool flat;        /* the box is a slice */
     bool median[3];   /* axes that the median goes along; none: there is none */

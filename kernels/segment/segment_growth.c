@@ -77,6 +77,7 @@ static lob_status learn(lob_segment_job *j, lob_volume *shares, const lob_volume
     options.whole = o->whole;
     options.partial_volume = j->plan->partial_volume;
     options.far = o->far;
+    options.far_mm = j->plan->far_mm;
     options.values = j->plan->values;
     options.levels = true;
     options.local = j->plan->local;

@@ -36,6 +36,9 @@ static const double thick_slices = 2.5;
  * goes on across slices. */
 static const double lone_far = 2;
 
+/* The least reach, as a share of the shortest side of what is drawn of a structure. */
+static const double reach_share = 0.1;
+
 /* What shares weigh, and the sigma in least spacings, where labels settle. */
 static const double thick_settle = 0.2, thick_sigma = 1;
 
@@ -261,6 +264,20 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
     return fmax(plan->options.ends, beyond / all);
 }
 
+static void choose_reach(lob_segment_plan *plan, const lob_volume *image,
+                         const lob_strokes *strokes)
+{
+    double shortest = INFINITY;
+    for (int32_t k = 0; k < plan->count; k++)
+        for (int a = 0; a < 3; a++) {
+            int64_t first, last;
+            if (plan->labels[k] == plan->background || lob_side(image->dims, a) == 1) continue;
+            find_extent(&first, &last, plan, strokes, a, k, k + 1);
+            shortest = fmin(shortest, image->geometry.spacing_mm[a] * (double)(last - first + 1));
+        }
+    plan->far_mm = isfinite(shortest) ? lob_plan_number(reach_share * shortest) : 0;
+}
+
 /* The box around all strokes, which the plan has, with its margin. Returns its voxels. */
 static double choose_box(lob_segment_plan *plan, const lob_volume *image,
                          const lob_strokes *strokes)
@@ -371,6 +388,7 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image,
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
     plan->thick = st == LOB_OK && slices_are_thick(plan, outlines, image, strokes);
     plan->absent = plan->thick && are_drawn(plan, strokes, true);
+    if (st == LOB_OK) choose_reach(plan, image, strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, strokes);
     if (st == LOB_OK)
         st = look_at_width(plan, image, outlines, seeds, strokes, set, context->threads, error);

@@ -206,6 +206,24 @@ def far_background(case, number):
     return seeds
 
 
+def along_borders(case, number):
+    """Beside lines along the middle by protocol, lines 2 mm within the border and 2 to 4 mm outside of it."""
+    from scipy import ndimage
+
+    seeds, rng = case.draw(number), np.random.default_rng([number, 11])
+    seeds[seeds == 2] = 0
+    stack, truth = planes(seeds, case.axis), planes(case.truth, case.axis)
+    mm = [case.spacing[a] for a in range(3) if a != case.axis]
+    wide = 1.001 * max(mm)
+    for z in np.flatnonzero(stack.any((0, 1))):
+        away = ndimage.distance_transform_edt(~truth[:, :, z], sampling=mm)
+        deep = ndimage.distance_transform_edt(truth[:, :, z], sampling=mm)
+        d = max(rng.uniform(2, 4), wide)
+        stack[:, :, z][(away > d - max(mm)) & (away <= d)] = 2
+        stack[:, :, z][(deep > 2) & (deep <= 2 + wide)] = 1
+    return seeds
+
+
 def wrong(share):
     """Some voxels of the strokes on the wrong side."""
 
@@ -229,6 +247,7 @@ WAYS = {
     "dots": dots,
     "filled": filled,
     "far background": far_background,
+    "along borders": along_borders,
     "2 % wrong": wrong(0.02),
     "5 % wrong": wrong(0.05),
 }

@@ -7,6 +7,7 @@
 #include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const lob_context two_threads = {.threads = 2};
@@ -414,6 +415,40 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         assert_int_equal(plan.thick, cases[k].thick);
         assert_true(plan.ends * cases[k].drawn * cases[k].apart == cases[k].beyond);
     }
+}
+
+/* Strokes along both sides of borders, of two structures: boxes of so many voxels. */
+TEST(lines_along_borders_reach_by_the_smaller_structure)
+{
+    enum { SIDE = 32, N = SIDE * SIDE * SIDE };
+    static const int from[2][3] =
+        {
+            {3,  3,  8 },
+            {19, 16, 10}
+    },
+                     to[2][3] = {{14, 13, 20}, {27, 29, 19}};
+    static int16_t values[N];
+    static uint8_t strokes[N];
+    const double mm[3] = {1, 2, 1.5};
+    const lob_dims dims = {SIDE, SIDE, SIDE};
+    const lob_volume image = lob_volume_wrap(values, LOB_I16, dims, 1, mm, (lob_place){0});
+    const lob_volume v = lob_volume_wrap(strokes, LOB_U8, dims, 1, mm, (lob_place){0});
+    const lob_segment_options options = lob_segment_defaults();
+    lob_segment_plan plan;
+    memset(strokes, 0, sizeof strokes);
+    for (int k = 0; k < 2; k++)
+        for (int z = from[k][2]; z < to[k][2]; z += 3)
+            for (int y = from[k][1] - 2; y < to[k][1] + 2; y++)
+                for (int x = from[k][0] - 2; x < to[k][0] + 2; x++) {
+                    const int left = x - from[k][0], right = to[k][0] - 1 - x;
+                    const int below = y - from[k][1], above = to[k][1] - 1 - y;
+                    const int depth = (int)fmin(fmin(left, right), fmin(below, above));
+                    uint8_t *const here = strokes + (z * SIDE + y) * SIDE + x;
+                    *here = depth == 0 ? (uint8_t)(k + 1) : depth == -2 ? 3 : *here;
+                }
+    assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
+    assert_int_equal(plan.background, 3);
+    assert_true(plan.far_mm == 0.8); /* a tenth of 8 voxels of 1 mm along x of the second */
 }
 
 TEST(each_structure_is_drawn_on_its_slices_or_not)

@@ -193,8 +193,9 @@ static void options(lob_rows *to, void *user)
             "label"),
         OPT_REAL("far", &o->far, "NATS", 0, 16,
                  "what a label loses, in the first growth, twice as far from its strokes as the "
-                 "others' strokes are; in the second, far outside its outlines; with strokes on "
-                 "one slice at most 2"),
+                 "others' strokes are, and than a tenth of the shortest side of what is drawn of a "
+                 "structure; in the second, far outside its outlines; with strokes on one slice at "
+                 "most 2"),
         OPT_REAL("shape", &o->shape, "NATS", 0, 16,
                  "what outlines that are interpolated between slices with strokes may add or "
                  "take, in the second growth, shared by all structures"),

@@ -65,6 +65,11 @@ static void put_views(const lob_segment_plan *plan)
            starts(plan));
 }
 
+static void put_far(const lob_segment_plan *plan)
+{
+    printf(" --far %.9g --far-least %.9g", plan->options.far, plan->far_mm);
+}
+
 /* The rest of this, from strokes nearby too, and of voxels that hold two tissues. */
 static void put_local(const lob_segment_plan *plan)
 {
@@ -120,8 +125,8 @@ static void put_coarse_growth(const lob_segment_plan *plan)
     printf("lobule resample %s -o @seeds1 --like @image1 --labels --method strokes\n",
            starts(plan));
     put_views(plan);
-    printf(" -o @shares1_fine --background %d --whole %.9g --far %.9g", plan->background,
-           plan->options.whole, plan->options.far);
+    printf(" -o @shares1_fine --background %d --whole %.9g", plan->background, plan->options.whole);
+    put_far(plan);
     put_local(plan);
     printf("\nlobule resample @shares1_fine -o @shares1_raw --like @image1\n");
     put_smoothing("1", g->blur_mm);
@@ -160,7 +165,7 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     if (second)
         printf(" --outline %s --shape %.9g --shape-border %.9g", outline(plan), o->shape,
                g->shape_mm);
-    printf(" --far %.9g", o->far);
+    put_far(plan);
     put_local(plan);
     printf("\n");
     put_smoothing(n, g->blur_mm);
