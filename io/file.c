@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "io/platform.h"
 #include "volumes/bytes.h"
+#include "volumes/free.h"
 
 #include <errno.h>
 #include <stdio.h>

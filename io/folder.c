@@ -3,6 +3,7 @@
 #include "io/folder.h"
 
 #include "io/file.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <errno.h>

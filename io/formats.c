@@ -10,6 +10,7 @@
 #include "io/zarr/zarr.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/voxel_memory.h"
 
 #include <stdio.h>

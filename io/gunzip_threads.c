@@ -4,6 +4,7 @@
 #include "io/byte_order.h"
 #include "io/deflate_piece.h"
 #include "io/gzip.h"
+#include "volumes/free.h"
 
 #include <libdeflate.h>
 #include <pthread.h>

@@ -3,6 +3,7 @@
 
 #include "io/byte_order.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "io/platform.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/voxel_memory.h"
 
 #include <errno.h>

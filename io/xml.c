@@ -2,6 +2,7 @@
 #include "io/xml.h"
 
 #include "io/libraries.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 #include "volumes/utf8.h"
 

@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 LOB_BEGIN_DECLS
 
@@ -135,15 +134,6 @@ lob_status lob_error_end(lob_error *error, lob_status status);
         const lob_status status_ = (call);     \
         if (status_ != LOB_OK) return status_; \
     } while (0)
-
-/* Free blocks, each of which may be NULL: LOB_FREE(names, rows). */
-static inline void lob_free_all(void *const *blocks, size_t count)
-{
-    for (size_t i = 0; i < count; i++) free(blocks[i]);
-}
-#define LOB_FREE(...)                          \
-    lob_free_all((void *const[]){__VA_ARGS__}, \
-                 sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
 
 LOB_END_DECLS
 

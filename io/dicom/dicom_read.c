@@ -7,6 +7,7 @@
 #include "io/format.h"
 #include "io/nifti/nifti_header.h"
 #include "io/platform.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 

@@ -5,6 +5,7 @@
 #include "io/folder.h"
 #include "io/format.h"
 #include "io/platform.h"
+#include "volumes/free.h"
 
 #include <errno.h>
 #include <stdio.h>

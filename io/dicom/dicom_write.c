@@ -5,6 +5,7 @@
 #include "io/file.h"
 #include "io/format.h"
 #include "io/platform.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/reorient.h"
 

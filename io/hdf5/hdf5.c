@@ -38,6 +38,7 @@
 #include "io/hdf5/sandbox.h"
 #include "io/platform.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "io/byte_order.h"
 #include "io/hdf5/sandbox_inside.h"
 #include "volumes/blocks.h"
+#include "volumes/free.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

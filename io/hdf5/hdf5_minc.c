@@ -7,6 +7,7 @@
  * this become float32 from 8 and 16 bits, float64 from wider ones. From libminc's volume.c.
  */
 #include "io/hdf5/hdf5_parts.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdio.h>

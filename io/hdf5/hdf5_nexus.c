@@ -6,6 +6,7 @@
  * what of x, y, z, time and channel is left. Evenly spaced places give spacing and position.
  */
 #include "io/hdf5/hdf5_parts.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "io/hdf5/sandbox.h"
 #include "volumes/blocks.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 
 #include <libdeflate.h>
 #include <omp.h>

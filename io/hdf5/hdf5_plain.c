@@ -12,6 +12,7 @@
  * (micrometres without one), else it is 1 mm.
  */
 #include "io/hdf5/hdf5_parts.h"
+#include "volumes/free.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

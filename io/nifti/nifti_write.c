@@ -5,6 +5,7 @@
 #include "io/nifti/nifti_files.h"
 #include "io/passing.h"
 #include "volumes/bytes.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

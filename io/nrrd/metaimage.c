@@ -11,6 +11,7 @@
 #include "io/text_rows.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 
 #include <libdeflate.h>
 #include <math.h>

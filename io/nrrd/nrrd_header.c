@@ -2,6 +2,7 @@
 #include "io/nrrd/nrrd_header.h"
 
 #include "io/byte_order.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <math.h>

@@ -9,6 +9,7 @@
 #include "io/tiff/tiff_text.h"
 #include "volumes/blocks.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/reorient.h"
 #include "volumes/voxel_memory.h"
 

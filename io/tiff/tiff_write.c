@@ -6,6 +6,7 @@
 #include "io/tiff/tiff_session.h"
 #include "io/tiff/tiff_text.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/version.h"
 

@@ -12,6 +12,7 @@
 #include "io/zarr/zarr_box.h"
 #include "io/zarr/zarr_image.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/voxel_memory.h"
 
 #include <math.h>

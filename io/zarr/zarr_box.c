@@ -4,6 +4,7 @@
 #include "io/byte_order.h"
 #include "io/platform.h"
 #include "volumes/blocks.h"
+#include "volumes/free.h"
 
 #include <errno.h>
 #include <stdio.h>

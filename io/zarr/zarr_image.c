@@ -2,6 +2,7 @@
 #include "io/zarr/zarr_image.h"
 
 #include "io/folder.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stdio.h>

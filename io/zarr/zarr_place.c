@@ -7,6 +7,7 @@
 #include "io/platform.h"
 #include "io/zarr/zarr_array.h"
 #include "io/zarr/zarr_image.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

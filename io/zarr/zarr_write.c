@@ -17,6 +17,7 @@
 #include "io/zarr/zarr_place.h"
 #include "volumes/bytes.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/voxel_memory.h"
 
 #include <errno.h>

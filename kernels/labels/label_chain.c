@@ -4,6 +4,7 @@
 
 #include "kernels/arrays.h"
 #include "kernels/morphology/morphology_part.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 

@@ -4,6 +4,7 @@
  * but for those of equal value; the others are left soon, since the way leads upwards.
  */
 #include "kernels/maxima/maxima_steps.h"
+#include "volumes/free.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "kernels/components/components_team.h"
 #include "kernels/maxima/maxima_steps.h"
 #include "kernels/team/team_planes.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

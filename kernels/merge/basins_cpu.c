@@ -7,6 +7,7 @@
 #include "kernels/regions/faces.h"
 #include "kernels/share.h"
 #include "kernels/team/team_planes.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Touching cells: the Voronoi cells of points on a jittered lattice, with wavy borders. */
 #include "kernels/phantom/phantom_parts.h"
 #include "kernels/phantom/phantom_random.h"
+#include "volumes/free.h"
 
 #include <inttypes.h>
 #include <math.h>

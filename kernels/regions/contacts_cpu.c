@@ -9,6 +9,7 @@
 #include "kernels/regions/faces.h"
 #include "kernels/regions/regions.h"
 #include "volumes/bytes.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <math.h>

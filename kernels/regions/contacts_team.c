@@ -2,6 +2,7 @@
 #include "kernels/regions/contacts_slabs.h"
 
 #include "kernels/budget.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <stdlib.h>

@@ -9,6 +9,7 @@
  */
 #include "kernels/progress.h"
 #include "kernels/regions/shape_slabs.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 

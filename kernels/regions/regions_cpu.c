@@ -6,6 +6,7 @@
 #include "kernels/progress.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <float.h>

@@ -2,6 +2,7 @@
 #include "kernels/budget.h"
 #include "kernels/progress.h"
 #include "kernels/regions/shapes.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 

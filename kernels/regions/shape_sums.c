@@ -2,6 +2,7 @@
 #include "kernels/progress.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/shape_slabs.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <omp.h>

@@ -4,6 +4,7 @@
 #include "kernels/labels/label_rows.h"
 #include "kernels/pair_table.h"
 #include "kernels/progress.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <math.h>

@@ -11,6 +11,7 @@
 #include "kernels/supervoxels/assign/assign_rows.h"
 #include "kernels/supervoxels/connect/fragments.h"
 #include "kernels/supervoxels/supervoxels_slabs.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
 #include "kernels/supervoxels/supervoxels_plan.h"
 
 #include "kernels/levels/levels_voxel.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #include "kernels/device/device_letters.h"
 #include "kernels/team/team.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 
 #include <assert.h>
 #include <pthread.h>

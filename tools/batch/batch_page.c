@@ -11,6 +11,7 @@
 #include "tools/text/page_text.h"
 #include "tools/text/path.h"
 #include "volumes/clock.h"
+#include "volumes/free.h"
 #include "volumes/version.h"
 
 #include <math.h>

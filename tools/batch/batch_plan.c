@@ -3,6 +3,7 @@
 #include "tools/commands/bids/bids_path.h"
 #include "tools/recipe/file_uses.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "tools/commands/commands.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <ctype.h>

@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "tools/batch/batch.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "tools/platform/process.h"
 #include "tools/recipe/recipe.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

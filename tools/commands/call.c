@@ -7,6 +7,7 @@
 #include "tools/report/report.h"
 #include "tools/session/host.h"
 #include "tools/session/ranks.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #include "tools/recipe/recipe_job.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

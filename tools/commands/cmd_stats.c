@@ -4,6 +4,7 @@
 #include "tools/inout/slabs.h"
 #include "tools/table/region_list.h"
 #include "tools/table/table_file.h"
+#include "volumes/free.h"
 #include "volumes/label_check.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* How an image's values spread over its range and its levels, from a sample of the voxels. */
 #include "tools/commands/level_use.h"
 
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <math.h>

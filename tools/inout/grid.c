@@ -2,6 +2,7 @@
 #include "tools/inout/grid.h"
 
 #include "io/png.h"
+#include "volumes/free.h"
 #include "volumes/reorient.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 #include "kernels/team/team_planes.h"
 #include "tools/inout/grid.h"
 #include "tools/session/ranks.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 #include "volumes/reorient.h"
 #include "volumes/voxel_memory.h"

@@ -7,6 +7,7 @@
 #include "tools/session/host.h"
 #include "tools/session/watcher.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/voxel_memory.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* Choosing colours of labels. */
 #include "tools/picture/colours.h"
 
+#include "volumes/free.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

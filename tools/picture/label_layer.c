@@ -1,5 +1,6 @@
 /* Drawing labels of a slice. */
 #include "tools/picture/mosaic.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "io/platform.h"
 #include "tools/options/options.h"
 #include "tools/picture/colours.h"
+#include "volumes/free.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -4,6 +4,7 @@
  * colour, the slope the light.
  */
 #include "tools/picture/mosaic.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdlib.h>

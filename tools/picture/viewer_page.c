@@ -9,6 +9,7 @@
 #include "tools/text/json_text.h"
 #include "tools/text/page_text.h"
 #include "viewer_html.h"
+#include "volumes/free.h"
 #include "volumes/reorient.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "io/io.h"
 #include "io/platform.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <search.h>

@@ -1,6 +1,7 @@
 /* The parser of recipes: a function of a buffer. */
 #include "tools/recipe/recipe.h"
 
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stdarg.h>

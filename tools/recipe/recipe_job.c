@@ -1,6 +1,7 @@
 /* Filling in, running and printing the lines of a recipe; recipe_check.c checks them. */
 #include "tools/recipe/recipe_job.h"
 #include "tools/text/text.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

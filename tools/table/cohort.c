@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "io/text_rows.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "kernels/regions/contacts_slabs.h"
 #include "kernels/regions/regions_sum.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stddef.h>

@@ -4,6 +4,7 @@
 #include "kernels/regions/contacts.h"
 #include "kernels/regions/shape_slabs.h"
 #include "tools/table/table_file.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -5,6 +5,7 @@
 #include "io/platform.h"
 #include "io/text_rows.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <ctype.h>

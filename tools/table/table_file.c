@@ -7,6 +7,7 @@
 #include "tools/session/session.h"
 #include "tools/table/terminal_table.h"
 #include "tools/text/number_text.h"
+#include "volumes/free.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "io/io.h"
 #include "io/platform.h"
 #include "tools/text/text.h"
+#include "volumes/free.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* What ranks tell each other to number and join fragments that cross the seams of their slabs. */
 #include "kernels/supervoxels/connect/fragments.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,10 @@
 #include <lobule/lobule.h>
 #include <stdio.h>
 
+#ifdef LOB_FREE
+#error "a macro of the library's own sources is installed"
+#endif
+
 int main(int argc, char **argv)
 {
     const lob_backend *backend;

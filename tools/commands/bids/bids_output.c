@@ -6,6 +6,7 @@
 #include "tools/picture/colours.h"
 #include "tools/report/report.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/version.h"
 

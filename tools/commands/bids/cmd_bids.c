@@ -5,6 +5,7 @@
 #include "tools/commands/commands.h"
 #include "tools/text/path.h"
 #include "tools/text/text.h"
+#include "volumes/free.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "io/platform.h"
 #include "tools/table/columns.h"
 #include "tools/text/text.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>

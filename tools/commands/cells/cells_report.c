@@ -2,6 +2,7 @@
 #include "tools/commands/cells/cells_work.h"
 #include "tools/table/table_file.h"
 #include "tools/text/text.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "tools/session/ranks.h"
 #include "tools/table/region_columns.h"
 #include "tools/table/table_file.h"
+#include "volumes/free.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* lobule filter: a chain of filters on an image. */
 #include "tools/commands/commands.h"
 #include "tools/commands/filter/filter_work.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>

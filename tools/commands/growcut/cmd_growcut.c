@@ -4,6 +4,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/growcut/growcut_work.h"
 #include "tools/table/label_names_option.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -151,7 +152,8 @@ static void options(lob_rows *to, void *user)
     const lob_option rows[] = {
         OPERAND_IMAGE(&w->slabs.path, "scan"),
         OPERAND_SEEDS(&w->seeds_path,
-                      "labels on the image's grid; 0 is unknown, labels start at 1"),
+                      "labels on the image's grid, or of a part of it, filled up with 0; 0 is "
+                      "unknown, labels start at 1"),
         OPT_LABELS_OUTPUT(&w->labels_path),
         OPT_CHOICE("rule", &w->rule, "strength|distance|flood|value|square",
                    "what a path costs: strength is the original automaton, distance adds "

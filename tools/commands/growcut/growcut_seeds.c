@@ -2,6 +2,7 @@
 #include "kernels/distance/distance_slabs.h"
 #include "tools/commands/growcut/growcut_work.h"
 #include "tools/table/label_names_option.h"
+#include "volumes/free.h"
 #include "volumes/label_check.h"
 
 #include <math.h>

@@ -7,6 +7,7 @@
 #include "tools/platform/process.h"
 #include "tools/report/report.h"
 #include "tools/table/status_table.h"
+#include "volumes/free.h"
 #include "volumes/version.h"
 
 #include <errno.h>

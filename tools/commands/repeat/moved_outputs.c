@@ -5,6 +5,7 @@
 #include "io/platform.h"
 #include "tools/inout/volumes.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "io/sha256.h"
 #include "tools/text/json_text.h"
 #include "tools/text/path.h"
+#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stdlib.h>

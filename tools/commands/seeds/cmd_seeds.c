@@ -2,6 +2,7 @@
 #include "kernels/morphology/morphology.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/seeds/seeds_work.h"
+#include "volumes/free.h"
 
 #include <stdlib.h>
 

@@ -5,6 +5,7 @@
 #include "tools/inout/volumes.h"
 #include "tools/picture/colours.h"
 #include "tools/picture/mosaic.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 #include "volumes/lists.h"
 

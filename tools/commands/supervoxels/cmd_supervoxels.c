@@ -3,6 +3,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/table_file.h"
+#include "volumes/free.h"
 #include "volumes/labels.h"
 
 #include <math.h>

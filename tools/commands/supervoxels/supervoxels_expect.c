@@ -1,6 +1,7 @@
 /* What `lobule supervoxels` by several tasks will hold and send: for --plan, and what fits. */
 #include "tools/commands/supervoxels/supervoxels_work.h"
 #include "tools/table/region_list.h"
+#include "volumes/free.h"
 
 #include <math.h>
 #include <stdlib.h>

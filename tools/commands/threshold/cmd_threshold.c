@@ -1,6 +1,7 @@
 /* lobule threshold: label voxels by comparing their values with thresholds, given or chosen. */
 #include "tools/commands/commands.h"
 #include "tools/commands/threshold/threshold_work.h"
+#include "volumes/free.h"
 
 #include <float.h>
 #include <stdlib.h>
