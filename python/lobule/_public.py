@@ -56,7 +56,7 @@ class Options(CommandOptions, total=False):
 
 
 # The package's own help has the table of these, those of images last; python -OO leaves it out.
-_ALL_TAKE = (sys.modules[__name__.partition(".")[0]].__doc__ or "").partition("What every function takes")
+_ALL_TAKE = (sys.modules[__name__.rpartition(".")[0]].__doc__ or "").partition("What every function takes")
 _TABLE = "".join(_ALL_TAKE[1:]).split("\n\nCtrl-C")[0]
 
 
