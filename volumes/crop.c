@@ -58,49 +58,66 @@ static double first_of(const lob_volume *scan, const lob_box *box)
     return value;
 }
 
-/* Voxels of a box that are stored as another value than `fill`, which may be NaN. */
-static int64_t count_others(const lob_volume *scan, const lob_box *box, double fill)
+/* Voxels of a box that are stored as another value than `fill`, which may be NaN; no longer counted
+ * once there are `enough`. */
+static int64_t count_others(const lob_volume *scan, const lob_box *box, double fill, int64_t enough,
+                            int threads)
 {
-    enum { BLOCK = 512 };
-    double values[BLOCK];
+    enum { BLOCK = 512, TURN = 1 << 20 /* voxels between looks at whether there are enough */ };
+    const int64_t rows = box->size[1] * box->size[2], each = TURN / box->size[0] + 1;
     int64_t others = 0;
-    for (int64_t row = 0; row < box->size[1] * box->size[2]; row++) {
-        const int64_t y = box->first[1] + row % box->size[1];
-        const int64_t z = box->first[2] + row / box->size[1];
-        const int64_t first = (z * scan->dims.ny + y) * scan->dims.nx + box->first[0];
-        for (int64_t x = 0; x < box->size[0]; x += BLOCK) {
-            const int64_t n = box->size[0] - x < BLOCK ? box->size[0] - x : BLOCK;
-            lob_values(values, scan->data, scan->type, first + x, n);
-            for (int64_t i = 0; i < n; i++)
-                others += values[i] != fill && !(isnan(values[i]) && isnan(fill));
+    for (int64_t from = 0; from < rows && others < enough; from += each) {
+        const int64_t end = rows - from < each ? rows : from + each;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : others)
+        for (int64_t row = from; row < end; row++) {
+            const int64_t y = box->first[1] + row % box->size[1];
+            const int64_t z = box->first[2] + row / box->size[1];
+            const int64_t first = (z * scan->dims.ny + y) * scan->dims.nx + box->first[0];
+            double values[BLOCK];
+            for (int64_t x = 0; x < box->size[0]; x += BLOCK) {
+                const int64_t n = box->size[0] - x < BLOCK ? box->size[0] - x : BLOCK;
+                lob_values(values, scan->data, scan->type, first + x, n);
+                for (int64_t i = 0; i < n; i++)
+                    others += values[i] != fill && !(isnan(values[i]) && isnan(fill));
+            }
         }
     }
     return others;
 }
 
-lob_box lob_field_of_view(const lob_volume *scan)
+/* So many planes of a box, after those that are passed over, from an end of an axis on. */
+static lob_box planes_of(const lob_box *box, int axis, bool low, int64_t passed, int64_t planes)
 {
-    const double least = 0.25;
+    lob_box part = *box;
+    part.size[axis] = planes;
+    part.first[axis] += low ? passed : box->size[axis] - passed - planes;
+    return part;
+}
+
+lob_box lob_field_of_view(const lob_volume *scan, int threads)
+{
     lob_box box = lob_box_whole(scan->dims);
     for (int end = 0; end < 6; end++) {
         const int axis = end / 2;
         const bool low = end % 2 == 0;
-        lob_box plane = box, rest = box;
-        int64_t filled = 0, others = 0;
-        plane.size[axis] = 1;
-        if (!low) plane.first[axis] += box.size[axis] - 1;
-        const double fill = first_of(scan, &plane);
-        while (filled < box.size[axis] && (others = count_others(scan, &plane, fill)) == 0) {
-            filled++;
-            plane.first[axis] += low ? 1 : -1;
-        }
-        const int64_t voxels = plane.size[0] * plane.size[1] * plane.size[2];
-        if ((double)others < least * (double)voxels ||
-            (double)filled < least * (double)lob_side(scan->dims, axis))
-            continue;
-        rest.size[axis] -= filled;
-        if (low) rest.first[axis] += filled;
-        if (count_others(scan, &rest, first_of(scan, &rest)) > 0) box = rest;
+        const int64_t size = box.size[axis];
+        lob_box part = planes_of(&box, axis, low, 0, 1);
+        const double fill = first_of(scan, &part);
+        /* first the quarter that has to be filled, then as many more planes as are */
+        int64_t filled = 0;
+        for (int64_t step = (lob_side(scan->dims, axis) + 3) / 4; step > 0;
+             step = filled > 0 ? step / 2 : 0)
+            for (; filled + step <= size; filled += step) {
+                part = planes_of(&box, axis, low, filled, step);
+                if (count_others(scan, &part, fill, 1, threads) > 0) break;
+            }
+        if (filled == size) break; /* a constant scan: what is left by a cut holds two values */
+        if (filled == 0) continue;
+        part = planes_of(&box, axis, low, filled, 1);
+        const int64_t others = count_others(scan, &part, fill, INT64_MAX, threads);
+        if (4 * others < part.size[0] * part.size[1] * part.size[2]) continue;
+        part = planes_of(&box, axis, low, filled, size - filled);
+        if (count_others(scan, &part, first_of(scan, &part), 1, threads) > 0) box = part;
     }
     return box;
 }

@@ -48,11 +48,13 @@ bool lob_box_of(lob_box *box, const lob_volume *volume);
  * A scan's field of view. Beyond it a scan may be filled with one value, NaN too, and that border
  * is no border of the body: a quarter of its planes or more at an end hold that alone, up to one of
  * which a quarter or more is something else at once. All of a scan where no end is like that, or
- * where one value is beyond that too.
+ * where one value is beyond that too. Ends are judged once, in turn: what is left, looked at as a
+ * scan of its own, may be less.
  *
- *   scan  in  one channel, in ordinary memory
+ *   scan     in  one channel, in ordinary memory
+ *   threads  in  CPU threads, at least 1; the result does not depend on them
  */
-lob_box lob_field_of_view(const lob_volume *scan);
+lob_box lob_field_of_view(const lob_volume *scan, int threads);
 
 /* Widen a box by so many voxels on both sides of each axis, as far as the volume goes. */
 void lob_box_widen(lob_box *box, const int64_t margin[3], lob_dims dims);

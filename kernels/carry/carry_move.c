@@ -111,13 +111,15 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
 
 /* ---- registration ---- */
 
-/* Register an atlas; by an affine on a coarser grid, to choose. LOB_EDATA: it cannot be; why has
- * the reason. */
+/* Register an atlas, of which the view counts; by an affine on a coarser grid, to choose.
+ * LOB_EDATA: it cannot be; why has the reason. */
 static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_register_stats *stats,
-                                 const lob_volume *image, bool choosing, double share,
-                                 lob_error *why, lob_error *error)
+                                 const lob_volume *image, const lob_box *view, bool choosing,
+                                 double share, lob_error *why, lob_error *error)
 {
-    const lob_register_input in = {.fixed = &j->scan, .moving = image};
+    const lob_box all = lob_box_whole(j->scan.dims); /* make_grid has cut it */
+    const lob_register_input in = {
+        .fixed = &j->scan, .moving = image, .fixed_view = &all, .moving_view = view};
     lob_register_options options = lob_register_defaults();
     lob_segment_turn turn;
     options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
@@ -158,7 +160,9 @@ static lob_status measure_one(lob_carry_job *j, atlas *a, int i, double share, l
 {
     lob_field field;
     lob_register_stats stats;
-    const lob_status st = register_atlas(j, &field, &stats, &a->image, true, share, why, error);
+    const lob_box view = lob_field_of_view(&a->image, j->steps.context->threads);
+    const lob_status st =
+        register_atlas(j, &field, &stats, &a->image, &view, true, share, why, error);
     j->out->atlas[i].fate = st == LOB_OK ? LOB_CARRY_FARTHER : LOB_CARRY_APART;
     if (st == LOB_OK) j->out->atlas[i].cost = stats.cost_affine;
     lob_field_free(&field);
@@ -235,10 +239,12 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
     lob_field field = {.mm = NULL};
     lob_register_stats stats;
-    const lob_box view = lob_field_of_view(&a->image);
+    const lob_box view = lob_field_of_view(&a->image, j->steps.context->threads);
     lob_status st = bring(j, &image, &a->image, &view, error);
     if (st == LOB_OK) st = bring(j, &labels, &a->labels, &view, error);
-    if (st == LOB_OK) st = register_atlas(j, &field, &stats, &image, false, share, why, error);
+    const lob_box all = lob_box_whole(image.dims);
+    if (st == LOB_OK)
+        st = register_atlas(j, &field, &stats, &image, &all, false, share, why, error);
     if (st == LOB_OK) {
         j->out->atlas[i].cost = stats.cost_after;
         j->out->atlas[i].doubtful = stats.doubtful;
@@ -262,7 +268,7 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
 static lob_status make_grid(lob_carry_job *j, lob_error *error)
 {
     const lob_volume *const scan = j->in->scan;
-    j->out->field_of_view = lob_field_of_view(scan);
+    j->out->field_of_view = lob_field_of_view(scan, j->steps.context->threads);
     lob_volume grid = lob_segment_box_grid(&scan->geometry, &j->out->field_of_view);
     double spacing[3] = {0, 0, 0};
     j->out->grid_mm = j->options->grid_mm > 0 ? j->options->grid_mm : lob_register_spacing(scan);

@@ -20,6 +20,7 @@
 #define LOB_REGISTER_H
 
 #include "kernels/context.h"
+#include "volumes/crop.h"
 #include "volumes/volume.h"
 
 LOB_BEGIN_DECLS
@@ -61,6 +62,8 @@ typedef struct {
     const lob_volume *fixed, *moving;
     const uint8_t *mask; /* on the fixed scan's grid, and where it is; 0: does not count. NULL:
                             everything does */
+    const lob_box *fixed_view, *moving_view; /* what of a scan counts; NULL: as lob_field_of_view
+                                                finds it */
 } lob_register_input;
 
 typedef struct {
@@ -68,8 +71,7 @@ typedef struct {
     double folded;                               /* share of the grid where the field folds */
     double most_mm;                              /* the longest displacement */
     bool centres;                                /* it began with the centres on each other */
-    double view[2];        /* share of the fixed and of the moving scan's grid that counts: what
-                              lob_field_of_view leaves of it */
+    double view[2];        /* share of the fixed and of the moving scan's grid that counts */
     double overlap;        /* share of the fixed scan's data that the affine leads onto data of the
                               moving one */
     int64_t points;        /* that lay on the fixed scan when the affine was last fitted, */
@@ -91,7 +93,8 @@ typedef struct {
  * takes long is computed there, to the same bytes. The scans may be there too, and the field comes
  * to lie where the fixed one is
  *
- * Returns LOB_OK, LOB_EARG (an option out of range, several channels), LOB_EDATA (a scan without
+ * Returns LOB_OK, LOB_EARG (an option out of range, several channels, a view that is no
+ * box in its scan), LOB_EDATA (a scan without
  * two different finite values, or, by headers alone, fields of view that do not overlap),
  * LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */

@@ -240,8 +240,11 @@ TEST(field_of_view)
         }
         want.first[rows[k].axis] = rows[k].first;
         want.size[rows[k].axis] = rows[k].size;
-        const lob_box found = lob_field_of_view(&v);
-        if (memcmp(&found, &want, sizeof want) != 0) fail_msg("%s", rows[k].what);
+        for (int threads = 1; threads <= 3; threads++) {
+            const lob_box found = lob_field_of_view(&v, threads);
+            if (memcmp(&found, &want, sizeof want) != 0)
+                fail_msg("%s, %d threads", rows[k].what, threads);
+        }
         lob_volume_free(&v);
     }
 }

@@ -4,6 +4,7 @@
 #include "kernels/register/register_voxel.h"
 #include "kernels/simd_clones.h"
 #include "tests/unit/cmocka_test.h"
+#include "volumes/bytes.h"
 
 static uint32_t random_state;
 static lob_progress progress;
@@ -326,6 +327,74 @@ TEST(a_translation_is_found_at_any_number_of_threads)
     assert_true(stats.folded < 0.001 && stats.working_bytes > 0);
     lob_field_free(&one);
     lob_field_free(&three);
+    free(fixed.data);
+    free(moving.data);
+}
+
+static lob_field field_of(const lob_register_input *in, lob_register_stats *stats)
+{
+    lob_register_options options = lob_register_defaults();
+    lob_field field;
+    options.spacing_mm = 3;
+    options.affine_only = true;
+    assert_ok(lob_register(&field, stats, in, &options, THREADS(2), NULL));
+    return field;
+}
+
+/* Of 100 rows of the fixed scan the first 24 and the last 40 are filled: looked at again, what is
+ * left would lose the first 24 too. */
+TEST(what_counts_of_a_scan_is_looked_for_once_or_given)
+{
+    enum { LOW = 24, SIDE = 100 };
+    const lob_dims dims = {36, SIDE, 30};
+    lob_volume moving = balls(dims, 3, -LOW + 2, 1), fixed = balls(dims, 0, -LOW, 0);
+    for (int64_t i = 0; i < lob_voxels(&fixed); i++) {
+        const int64_t y = i / dims.nx % SIDE;
+        if (y < LOW || y >= SIDE - 40) ((float *)fixed.data)[i] = -1000;
+    }
+    const lob_box view = {
+        {0,       0,         0      },
+        {dims.nx, SIDE - 40, dims.nz}
+    };
+    const lob_box all = lob_box_whole(dims), bad[] = {
+                                                 {{0, 1, 0}, {dims.nx, SIDE, dims.nz}},
+                                                 {{0, 1, 0}, {dims.nx, 0, dims.nz}   },
+    };
+    lob_volume cut = fixed;
+    cut.data = malloc((size_t)lob_volume_bytes(&fixed));
+    assert_non_null(cut.data);
+    memcpy(cut.data, fixed.data, (size_t)lob_volume_bytes(&fixed));
+    assert_ok(lob_volume_crop(&cut, &view));
+    const lob_box left = lob_box_whole(cut.dims);
+    const lob_box seen = lob_field_of_view(&fixed, 1), again = lob_field_of_view(&cut, 1);
+    assert_memory_equal(&seen, &view, sizeof view);
+    assert_int_equal(again.first[1], LOW);
+
+    lob_register_input in = {.fixed = &fixed, .moving = &moving, .moving_view = &all};
+    lob_register_stats stats;
+    lob_field found = field_of(&in, &stats);
+    assert_float_equal(stats.view[0], (double)view.size[1] / SIDE, 1e-9);
+    in.fixed_view = &view;
+    lob_field given = field_of(&in, &stats);
+    assert_float_equal(stats.view[0], (double)view.size[1] / SIDE, 1e-9);
+    assert_memory_equal(found.affine, given.affine, sizeof found.affine);
+    in.fixed = &cut;
+    in.fixed_view = &left;
+    lob_field of_cut = field_of(&in, &stats);
+    assert_float_equal(stats.view[0], 1, 0);
+    assert_memory_equal(found.affine, of_cut.affine, sizeof found.affine);
+    in.fixed = &fixed;
+    for (int k = 0; k < 2; k++) {
+        lob_register_options options = lob_register_defaults();
+        lob_field none;
+        in.fixed_view = &bad[k];
+        assert_int_equal(lob_register(&none, NULL, &in, &options, THREADS(1), NULL), LOB_EARG);
+        assert_null(none.mm);
+    }
+    lob_field_free(&found);
+    lob_field_free(&given);
+    lob_field_free(&of_cut);
+    free(cut.data);
     free(fixed.data);
     free(moving.data);
 }
