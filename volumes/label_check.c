@@ -72,6 +72,7 @@ lob_status lob_labels_vary(bool *vary, const lob_volume *labels, int32_t count)
 lob_status lob_labels_look(neighbours *n, const lob_volume *labels, const lob_label_set *set)
 {
     *n = (neighbours){0, 0, 0};
+    if (!set) return look(n, labels);
     if (set->count >= LABELS_OF_A_SCAN && look(n, labels) != LOB_OK) return LOB_ENOMEM;
     n->labelled = 0;
     for (int32_t i = 0; i < set->count; i++) n->labelled += set->voxels[i];
@@ -105,17 +106,23 @@ lob_status lob_seeds_check(const lob_volume *seeds, const lob_label_set *set, lo
     return lob_seeds_judge(&n, lob_voxels(seeds), set->count, error);
 }
 
-lob_status lob_labels_check(const lob_volume *labels, const lob_label_set *set,
-                            const lob_volume *image, lob_error *error)
+lob_status lob_labels_judge(const neighbours *labels, const neighbours *image, int32_t count,
+                            lob_error *error)
 {
-    neighbours n;
-    bool vary;
-    if (lob_labels_vary(&vary, labels, set->count) != LOB_OK) return no_memory(error);
-    if (!vary) return LOB_OK;
-    if (look(&n, image) != LOB_OK) return no_memory(error);
-    if (n.pairs == 0 || (double)n.alike < alike_in_labels * (double)n.pairs) return LOB_OK;
+    if (!vary_so(labels, count) || image->pairs == 0 ||
+        (double)image->alike < alike_in_labels * (double)image->pairs)
+        return LOB_OK;
     return lob_fail(error, LOB_EDATA,
                     "has %d labels that change from voxel to voxel, as in a scan, and the image "
                     "looks like labels: are they swapped? The image comes first",
-                    set->count);
+                    count);
+}
+
+lob_status lob_labels_check(const lob_volume *labels, const lob_label_set *set,
+                            const lob_volume *image, lob_error *error)
+{
+    neighbours n, of_image = {0, 0, 0};
+    if (lob_labels_look(&n, labels, set) != LOB_OK) return no_memory(error);
+    if (vary_so(&n, set->count) && look(&of_image, image) != LOB_OK) return no_memory(error);
+    return lob_labels_judge(&n, &of_image, set->count, error);
 }

@@ -14,7 +14,8 @@ typedef struct {
 } lob_label_neighbours;
 
 /* Count them; with so few labels as no scan has, no neighbours. Voxels are those of the set, which
- * may be that of a larger volume. Returns LOB_OK or LOB_ENOMEM. */
+ * may be that of a larger volume; set NULL: neighbours and voxels of any volume. Returns LOB_OK or
+ * LOB_ENOMEM. */
 lob_status lob_labels_look(lob_label_neighbours *n, const lob_volume *labels,
                            const lob_label_set *set);
 
@@ -44,6 +45,10 @@ lob_status lob_seeds_check(const lob_volume *seeds, const lob_label_set *set, lo
  */
 lob_status lob_labels_check(const lob_volume *labels, const lob_label_set *set,
                             const lob_volume *image, lob_error *error);
+
+/* The same from what was counted of both, of all their parts. */
+lob_status lob_labels_judge(const lob_label_neighbours *labels, const lob_label_neighbours *image,
+                            int32_t count, lob_error *error);
 
 /*
  * Does a volume with so many labels look like a scan: hundreds of values, which change from voxel

@@ -241,12 +241,16 @@ def test_a_label_name_is_no_formula(folder):
 def test_scan_and_labels_in_the_wrong_order(tmp_path):
     """The scan comes first; small regions, which change from voxel to voxel as a scan does, are labels all the same."""
     rng = np.random.default_rng(2)
-    save(rng.integers(1, 900, (30, 30, 20)).astype(np.int16), tmp_path / "scan.nii")
-    labels = np.ones((30, 30, 20), np.uint8)
+    save(rng.integers(1, 900, (60, 60, 40)).astype(np.int16), tmp_path / "scan.nii")
+    labels = np.ones((60, 60, 40), np.uint8)
     labels[10:] = 2
     save(labels, tmp_path / "labels.nii")
     done = lobule("stats", "labels.nii", "scan.nii", cwd=tmp_path)
     assert_one_line(done, 65, "scan.nii: has 899 labels", "as in a scan", "swapped? The image comes first")
     assert done.stdout == ""
-    good("stats", "scan.nii", "labels.nii", cwd=tmp_path)
-    good("stats", "scan.nii", "scan.nii", cwd=tmp_path)
+    slabs = ("--max-memory", "1MiB")  # of 1.5 for the whole
+    by_planes = lobule("stats", "labels.nii", "scan.nii", *slabs, cwd=tmp_path)
+    assert (by_planes.returncode, by_planes.stdout, by_planes.stderr) == (65, "", done.stderr)
+    for limit in ((), slabs):
+        good("stats", "scan.nii", "labels.nii", *limit, cwd=tmp_path)
+        good("stats", "scan.nii", "scan.nii", *limit, cwd=tmp_path)

@@ -23,7 +23,8 @@ typedef struct {
     lob_slabs slabs;       /* image and labels as asked for; taken in slabs, with */
     lob_extremes extremes; /* of the image, */
     lob_fine_levels fine;
-    lob_region_list all; /* and sums of each slab's regions, added up by label */
+    lob_region_list all; /* and sums of each slab's regions, added up by label; */
+    lob_label_neighbours of_labels, of_image; /* where many labels are, both are looked at */
 } work;
 
 /* What is stated of the image holds for labels that lie as its file says. */
@@ -92,6 +93,21 @@ static lob_status see_extremes(lob_session *s, const lob_slab *slab, void *user)
     return lob_session_cancelled(s);
 }
 
+/* Count what tells labels from a scan. */
+static lob_status look_at_slab(work *w, const lob_volume *labels, const lob_label_set *set,
+                               const lob_volume *image)
+{
+    lob_label_neighbours of_labels, of_image = {0};
+    LOB_TRY(lob_labels_look(&of_labels, labels, set));
+    if (of_labels.pairs > 0) LOB_TRY(lob_labels_look(&of_image, image, NULL));
+    w->of_labels.labelled += of_labels.labelled;
+    w->of_labels.pairs += of_labels.pairs;
+    w->of_labels.alike += of_labels.alike;
+    w->of_image.pairs += of_image.pairs;
+    w->of_image.alike += of_image.alike;
+    return LOB_OK;
+}
+
 /* Its planes, under the one before them where that was read for the shapes. */
 static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
 {
@@ -112,6 +128,8 @@ static lob_status measure_slab(lob_session *s, const lob_slab *slab, void *user)
     lob_status st = lob_labels_dense(&labels, &set, path, &s->error);
     if (st != LOB_OK && z > 0)
         lob_error_add(&s->error, " (z is counted from plane %lld)", (long long)z);
+    if (st == LOB_OK && look_at_slab(w, &labels, &set, &image) != LOB_OK)
+        st = lob_session_no_memory(s, path);
     if (st == LOB_OK)
         st = lob_region_list_add(s, &w->all, &labels, &set, &image, &w->fine, slab->z,
                                  w->slabs.path, path);
@@ -146,6 +164,21 @@ static lob_status write_sums(lob_session *s, work *w)
     return write_table(s, w);
 }
 
+/* Refuse labels and image in the wrong order, from what all ranks have counted. */
+static lob_status judge_order(lob_session *s, work *w)
+{
+    lob_label_neighbours *const l = &w->of_labels, *const i = &w->of_image;
+    int64_t *const counts[] = {&l->labelled, &l->pairs, &l->alike, &i->pairs, &i->alike};
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    int64_t sums[COUNTS];
+    for (int k = 0; k < COUNTS; k++) sums[k] = *counts[k];
+    LOB_TRY(lob_team_reduce(s->team, sums, COUNTS, LOB_TEAM_SUM, &s->error));
+    for (int k = 0; k < COUNTS; k++) *counts[k] = sums[k];
+    if (lob_team_rank(s->team) != 0) return LOB_OK; /* the first knows all labels */
+    const lob_status st = lob_labels_judge(l, i, (int32_t)w->all.count, &s->error);
+    return lob_session_name(s, st, w->slabs.labels_path, NULL);
+}
+
 static lob_status by_slabs(lob_session *s, work *w)
 {
     LOB_TRY(lob_slabs_open(s, &w->slabs));
@@ -158,6 +191,7 @@ static lob_status by_slabs(lob_session *s, work *w)
     w->fine = lob_fine_levels_of(&w->extremes, type);
     LOB_TRY(lob_slabs_each(s, &w->slabs, measure_slab, w));
     LOB_TRY(lob_region_list_gather(s, &w->all, w->slabs.labels_path));
+    LOB_TRY(judge_order(s, w));
     return lob_team_rank(s->team) == 0 ? write_sums(s, w) : LOB_OK;
 }
 
