@@ -202,7 +202,7 @@ static bool is_plane(const lob_strokes *strokes, int axis, int64_t slice)
 /* How often labels are met along lines. */
 typedef struct {
     int64_t begin[3]; /* the number of the first line along each axis, among those along all */
-    int32_t *last;    /* of each line the label met last; 0: none */
+    int32_t *last;    /* of each line the label met last, negative while it is alone; 0: none */
     uint8_t *met;     /* and, a bit each, the labels met */
     int64_t *seen;    /* by label, ends of lines at which it is; label l has number l - 1 */
     int64_t *there;   /* likewise, ends of lines that it is on */
@@ -212,7 +212,8 @@ typedef struct {
  * Look along lines in slices; a line lies in a slice across each of two axes, and counts for both.
  *
  *   v       in/out  zero but for begin
- *   planes  in      only planes of strokes count, and of these those with two labels or more
+ *   planes  in      only planes of strokes with two labels or more count, and in them lines with
+ *                   two or more: a label alone on its line surrounds nothing
  */
 static void look(const views *v, const lob_strokes *strokes, const void *seeds, lob_type type,
                  bool planes)
@@ -232,12 +233,19 @@ static void look(const views *v, const lob_strokes *strokes, const void *seeds, 
             const int64_t bit = line * strokes->labels + label - 1;
             uint8_t *const met = &v->met[bit / 8];
             int32_t *const last = &v->last[line];
-            if (*last == label) continue;
-            v->seen[(*last == 0 ? label : *last) - 1] += *last == 0 ? slices : -slices;
-            v->seen[label - 1] += slices;
-            if (!(*met >> bit % 8 & 1)) v->there[label - 1] += 2 * slices;
+            const int32_t before = abs(*last), first = planes ? before : label;
+            if (before == label) continue;
+            if (planes ? *last < 0 : before == 0) {
+                v->seen[first - 1] += 2 * slices;
+                v->there[first - 1] += 2 * slices;
+            }
+            if (before > 0) {
+                v->seen[before - 1] -= slices;
+                v->seen[label - 1] += slices;
+                if (!(*met >> bit % 8 & 1)) v->there[label - 1] += 2 * slices;
+            }
             *met |= (uint8_t)(1 << bit % 8);
-            *last = label;
+            *last = before > 0 ? label : -label;
         }
     }
 }

@@ -82,10 +82,11 @@ void lob_strokes_free(lob_strokes *strokes);
 
 /*
  * The label that stands for the background: the one that surrounds the others. In every plane
- * with strokes of two labels or more, and in a 2D image, each row and each column is looked along
- * from both its ends: the background is met first by most of those that meet it at all. Of labels
- * that are so at least 0.75 times as often it is the largest, as the background's label is usually
- * one more. Where no plane has two labels, rows and columns of all slices across all axes count.
+ * with strokes of two labels or more, and in a 2D image, each row and each column on which two or
+ * more are is looked along from both its ends: the background is met first by most of those that
+ * meet it at all. Of labels that are so at least 0.75 times as often it is the largest, as the
+ * background's label is usually one more. Where there is no such line, rows and columns of all
+ * slices across all axes count.
  *
  *   label    out  0: there are no strokes
  *   strokes  in   counts of seeds

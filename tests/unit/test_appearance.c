@@ -424,6 +424,7 @@ TEST(finds_the_background)
         {"another label alone at both ends", "222222222.1112111.222222222", 3,  3, 1, 2 },
         {"one slip of it at the edge",       "111112121111",                4,  3, 1, -1},
         {"two that follow each other",       "11212",                       5,  1, 2, -1},
+        {"a label alone on its rows",        "1221..1.........3.3.3.",      11, 2, 1, -1},
     };
     for (size_t i = 0; i < 16 * sizeof rows / sizeof *rows; i++) {
         const int turn = i % 16;
