@@ -99,23 +99,35 @@ TEST(small_floods)
     compare_cases_of(LOB_RULE_FLOOD, 97000, CASES(600), GROWCUT_ANY_CALL, 11);
 }
 
+/* A case of 16 bits with seeds of three labels, all 0. */
+static growcut_case blank_flood(lob_dims dims, const char *shape)
+{
+    growcut_case c = {.n = dims.nx * dims.ny * dims.nz, .shape = ""};
+    snprintf(c.shape, sizeof c.shape, "%s", shape);
+    c.image = c.seeds = lob_volume_empty();
+    c.image.dims = c.seeds.dims = dims;
+    c.image.type = LOB_U16;
+    c.seeds.type = LOB_U8;
+    c.image.data = calloc((size_t)c.n, sizeof(uint16_t));
+    c.seeds.data = calloc((size_t)c.n, 1);
+    c.options = lob_growcut_defaults();
+    c.options.rule = LOB_RULE_FLOOD;
+    c.in.labels = 3;
+    return c;
+}
+
 /* As many levels as voxels: to meet at each would take 152 bytes for each, and more. */
 TEST(floods_do_not_meet_at_every_level)
 {
     enum { SIDE = 32, VOXELS = SIDE * SIDE * SIDE, RANKS = 3 };
-    growcut_case c = {.n = VOXELS, .shape = "levels all differ"};
+    growcut_case c = blank_flood((lob_dims){SIDE, SIDE, SIDE}, "levels all differ");
     static growcut_team a;
-    c.image = c.seeds = lob_volume_empty();
-    c.image.dims = c.seeds.dims = (lob_dims){SIDE, SIDE, SIDE};
-    c.image.type = LOB_U16;
-    c.seeds.type = LOB_U8;
-    uint16_t *const image = c.image.data = malloc(VOXELS * sizeof *image);
-    uint8_t *const seeds = c.seeds.data = calloc(VOXELS, 1);
+    uint16_t *const image = c.image.data;
+    uint8_t *const seeds = c.seeds.data;
     for (int i = 0; i < VOXELS; i++) image[i] = (uint16_t)(i * 12345 % VOXELS);
     for (int i = 1; i < 4; i++) seeds[i * VOXELS / 5] = (uint8_t)i;
-    c.in = (lob_growcut_input){.image = &c.image, .seeds = &c.seeds, .labels = 3};
-    c.options = lob_growcut_defaults();
-    c.options.rule = LOB_RULE_FLOOD;
+    c.in.image = &c.image;
+    c.in.seeds = &c.seeds;
     lob_growcut_output want = growcut_output_make(&c);
     assert_ok(lob_growcut_cpu(&want, NULL, &c.in, &c.options, THREADS(2), NULL));
     a = team_of(&c);
@@ -123,6 +135,49 @@ TEST(floods_do_not_meet_at_every_level)
     assert_null(growcut_output_differs(&c, &a.out, &want));
     for (int r = 0; r < RANKS; r++)
         if (a.sent[r] > 16 * VOXELS) fail_msg("rank %d sent %d bytes", r, (int)a.sent[r]);
+    growcut_output_free(&want);
+    growcut_output_free(&a.out);
+    growcut_case_free(&c);
+}
+
+enum { PATH_X = 160, PATH_Y = 8, PATH_Z = 360 };
+
+/* A path that winds about the planes in the middle, from which ever shorter shafts lead down to a
+ * wide ground: at every turn water comes to the ground earlier than before. */
+static bool is_on_path(int64_t x, int64_t y, int64_t z)
+{
+    const int64_t turn = x / 4, turns = PATH_X / 8, below = z - PATH_Z / 2;
+    const bool is_before = turn < turns && y == 0;
+    if (below == -1) return is_before && x % 4 <= 2;
+    if (below == 0) return is_before && x > 0 && x % 4 != 1;
+    const int64_t shaft = turn < turns ? 8 * (turns - turn) + 2 : 2;
+    return below > shaft || (below > 0 && is_before && x % 4 == 3);
+}
+
+/* What waits for its level takes no more memory where water comes to it again. */
+TEST(what_waits_in_a_flood_waits_once)
+{
+    enum { RANKS = 2, MOST = 7000000 }; /* bytes; where they wait each time, it takes 9.3e6 */
+    growcut_case c = blank_flood((lob_dims){PATH_X, PATH_Y, PATH_Z}, "a path that winds");
+    static growcut_team a;
+    uint16_t *const image = c.image.data;
+    c.mask = calloc((size_t)c.n, 1);
+    for (int64_t i = 0; i < c.n; i++) {
+        const int64_t x = i % PATH_X, y = i / PATH_X % PATH_Y, z = i / (PATH_X * PATH_Y);
+        c.mask[i] = is_on_path(x, y, z);
+        if (z > PATH_Z / 2 + 2 && y > 0 && (x + y + z) % 3 == 0)
+            image[i] = (uint16_t)(1 + (x * 7 + y * 3 + z) % 50);
+    }
+    ((uint8_t *)c.seeds.data)[(PATH_Z / 2 - 1) * PATH_X * PATH_Y] = 1;
+    c.in = (lob_growcut_input){.image = &c.image, .seeds = &c.seeds, .labels = 3, .mask = c.mask};
+    lob_growcut_output want = growcut_output_make(&c);
+    c.options.neighbours = 6;
+    assert_ok(lob_growcut_cpu(&want, NULL, &c.in, &c.options, THREADS(2), NULL));
+    a = team_of(&c);
+    for (int r = 0; r < RANKS; r++) a.context[r] = (lob_context){.threads = 1, .max_memory = MOST};
+    assert_ok(lob_team_threads(RANKS, growcut_team_work, &a));
+    for (int r = 0; r < RANKS; r++) assert_int_equal(a.status[r], LOB_OK);
+    assert_null(growcut_output_differs(&c, &a.out, &want));
     growcut_output_free(&want);
     growcut_output_free(&a.out);
     growcut_case_free(&c);

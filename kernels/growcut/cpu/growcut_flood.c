@@ -213,6 +213,14 @@ static bool takes(const lob_flood *f, int64_t cell, uint32_t label, uint64_t cos
     return !same;
 }
 
+/* Has water come to a cell that waits for its level still? Then what the queue says is refreshed.
+ */
+static bool is_waiting(const lob_flood *f, int64_t cell)
+{
+    const uint64_t came = f->came[cell], cost = lob_flood_cost_at(f->level[cell]);
+    return came != LOB_FLOOD_NEVER && f->level[cell] > lob_flood_level(came) && cost > f->high;
+}
+
 /* What a wave has reached is the next wave, but for what is higher, which waits for its level. */
 static lob_status settle(const lob_flood *f, lob_flood_share *s, uint64_t cost)
 {
@@ -225,13 +233,15 @@ static lob_status settle(const lob_flood *f, lob_flood_share *s, uint64_t cost)
         const int64_t cell = l->cell[i];
         if (f->state[cell] & LOB_FLOOD_AGAIN && !takes(f, cell, l->label[i], cost)) continue;
         const uint32_t label = lob_flood_label(f, cell);
+        const bool waits = f->came && is_waiting(f, cell);
         f->state[cell] &= (uint8_t)~LOB_FLOOD_REACHED;
         if (f->came) {
             f->state[cell] |= LOB_FLOOD_NEWS;
             f->came[cell] = cost;
         }
         if (f->level[cell] > level) {
-            LOB_TRY(lob_flood_enqueue(&s->pool, &s->queues[f->level[cell]], cell, label));
+            if (!waits)
+                LOB_TRY(lob_flood_enqueue(&s->pool, &s->queues[f->level[cell]], cell, label));
         } else {
             if (!f->came) f->level[cell] = level;
             l->cell[left] = cell;
