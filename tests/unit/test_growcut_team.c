@@ -183,6 +183,35 @@ TEST(what_waits_in_a_flood_waits_once)
     growcut_case_free(&c);
 }
 
+static int stop(void *user, double done)
+{
+    (void)done;
+    ++*(int *)user;
+    return 1;
+}
+
+/* A rank is asked whenever the ranks meet, however little it floods; all end then. */
+TEST(a_cancelled_rank_ends_a_flood_in_all)
+{
+    enum { SIDE = 12 };
+    for (int rank = 0; rank < 3; rank++) {
+        growcut_case c = blank_flood((lob_dims){SIDE, SIDE, SIDE}, "cancelled");
+        static growcut_team a;
+        int asked = 0;
+        ((uint8_t *)c.seeds.data)[0] = 1;
+        c.in.image = &c.image;
+        c.in.seeds = &c.seeds;
+        a = team_of(&c);
+        a.context[rank].progress = stop;
+        a.context[rank].user = &asked;
+        assert_ok(lob_team_threads(3, growcut_team_work, &a));
+        for (int r = 0; r < 3; r++) assert_int_equal(a.status[r], LOB_ECANCEL);
+        assert_int_equal(asked, 1);
+        growcut_output_free(&a.out);
+        growcut_case_free(&c);
+    }
+}
+
 /* Wherever one rank of a flood has no memory any more, all end alike, with its error. */
 TEST(a_flood_of_which_a_rank_has_no_memory_ends_in_all)
 {

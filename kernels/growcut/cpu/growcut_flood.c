@@ -417,9 +417,11 @@ static lob_status flood_levels(lob_flood *f)
         for (int i = 0; i < f->shares; i++)
             if (f->share[i].status != LOB_OK) return f->share[i].status;
         if (f->now > f->high) f->high = f->now;
-        any = false;
-        if (f->team) LOB_TRY(lob_flood_meet(f, &any));
-        if (f->team && !any) LOB_TRY(lob_flood_rise(f, &any));
+        if (!f->team) return LOB_OK;
+        LOB_TRY(lob_flood_meet(f, &any));
+        f->next_report = 0; /* a rank that floods little is asked too */
+        if (is_cancelled(f)) return LOB_ECANCEL;
+        if (!any) LOB_TRY(lob_flood_rise(f, &any));
     }
     return LOB_OK;
 }
