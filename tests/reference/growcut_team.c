@@ -1,6 +1,8 @@
 /* A rank's planes of a random GrowCut input, and their way back. */
 #include "tests/reference/growcut_team.h"
 
+#include "tests/reference/random.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,23 @@ static void put_planes(void *whole, const void *part, size_t plane, int64_t befo
                (size_t)(end - first) * plane);
 }
 
+/* A rank's planes, one or more. */
+static void cut_planes(int64_t *first, int64_t *end, const lob_team *team, int64_t planes,
+                       uint64_t cuts)
+{
+    int64_t cut[GROWCUT_TEAM_MOST + 1] = {0};
+    int n = 1;
+    if (cuts == 0) {
+        lob_team_planes(first, end, team, team->rank, planes);
+        return;
+    }
+    for (int64_t z = 1; z < planes; z++)
+        if (random_below(&cuts, planes - z) < team->size - n) cut[n++] = z;
+    cut[n] = planes;
+    *first = cut[team->rank];
+    *end = cut[team->rank + 1];
+}
+
 void growcut_team_work(lob_team *all, void *user)
 {
     growcut_team *const a = user;
@@ -37,7 +56,7 @@ void growcut_team_work(lob_team *all, void *user)
     int64_t first, end;
     if (!lob_team_narrow(&team, all, dims.nz)) return;
     team.direct = team.size % 2 == 0; /* else as by MPI */
-    lob_team_planes(&first, &end, &team, team.rank, dims.nz);
+    cut_planes(&first, &end, &team, dims.nz, a->cuts);
     const int64_t from = first > 0 ? first - 1 : 0, to = end < dims.nz ? end + 1 : dims.nz;
     const size_t n = plane * (size_t)(to - from);
 

@@ -11,6 +11,7 @@ enum { GROWCUT_TEAM_MOST = 17 };
 typedef struct {
     const growcut_case *c;
     __typeof__(lob_growcut_slabs) *grow;
+    uint64_t cuts; /* 0: planes are cut evenly; else a number that random cuts are drawn from */
     lob_context context[GROWCUT_TEAM_MOST]; /* of each rank */
     lob_growcut_output out;                 /* of the whole volume */
     lob_growcut_stats stats[GROWCUT_TEAM_MOST];
