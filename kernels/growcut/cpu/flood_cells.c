@@ -5,6 +5,7 @@
 
 enum {
     LEAST_PLANES = 8, /* of a share */
+    SLABS = 4,        /* of a share, at least */
     MOST_PLANES = 16, /* of a slab */
     PARTS = 16        /* between which ranks meet */
 };
@@ -45,16 +46,18 @@ static void lay_out(lob_flood *f)
     f->seam[1] = (lob_flood_seam){(f->end + 1) * plane, f->end * plane, 0};
 }
 
-/* As many shares as there are threads with enough to do; thin slabs share what the water does. */
+/* As many shares as there are threads with enough to do; thin slabs share what the water does. A
+ * slab has two planes or more, so that the plane before the first is of a share too. */
 static void lay_out_shares(lob_flood *f)
 {
+    _Static_assert(LEAST_PLANES >= 2 * SLABS, "height >= 2");
     int64_t shares = f->section->threads;
     if (shares > f->planes / LEAST_PLANES) shares = f->planes / LEAST_PLANES;
     if (shares > f->cells / LEAST_CELLS) shares = f->cells / LEAST_CELLS;
     f->shares = shares > 1 && f->axis > 0 ? (int)shares : 1;
-    f->height = f->planes / (4 * f->shares);
+    f->height = f->planes / (SLABS * f->shares);
     if (f->height > MOST_PLANES) f->height = MOST_PLANES;
-    if (f->height < 1 || f->shares == 1) f->height = f->planes;
+    if (f->shares == 1) f->height = f->planes;
 }
 
 static bool is_border(const lob_flood *f, int64_t plane)

@@ -32,7 +32,8 @@
  * When a rank meets the others changes how much is flooded in vain, and not the result. Water that
  * comes from another rank at a low level may flood anew what lies above. So all ranks rest at a
  * level, until nobody has news, and then rise to the next; and one that has flooded a share of its
- * voxels rests earlier. The next level is half as far where that happened, else twice as far.
+ * voxels rests earlier, where no wave is under way: within a level it never does. The next level is
+ * half as far where that happened, else twice as far.
  */
 #ifndef LOB_GROWCUT_FLOOD_H
 #define LOB_GROWCUT_FLOOD_H
