@@ -88,15 +88,28 @@ lob_status lob_growcut_suggest(lob_session *s, const work *w, lob_status status)
     return status;
 }
 
+/* Bytes of a plan's flood: two seams with what is told and heard, and cells around the plane; the
+ * queue of each level, and of as many as voxels may wait on a chunk of cells. */
+static int64_t flood_bytes(const lob_slabs *slabs)
+{
+    enum { SEAMS = 2 * 2 * 16, QUEUE = 16, CHUNK = 368 };
+    const lob_dims dims = slabs->volume.dims;
+    const int64_t seams = SEAMS * (dims.nx + 2) * (dims.ny + 2);
+    if (slabs->plan == 0) return seams; /* few levels may be there, which data alone tell */
+    const int64_t levels = lob_type_of(slabs->volume.type)->bytes == 1 ? 1 << 8 : 1 << 16;
+    const int64_t voxels = dims.nx * dims.ny * ((dims.nz - 1) / slabs->plan + 1);
+    return seams + QUEUE * levels + CHUNK * (voxels < levels ? voxels : levels);
+}
+
 static lob_status make(lob_session *s, work *w)
 {
     lob_slabs *const slabs = &w->slabs;
     /* Bytes of the keys that cross a seam, four of a voxel, of a flood two, which are twice as
-     * long; a result has at most the type of the seeds. */
+     * long; a result has at most the type of the seeds. Tasks meet more often where regions wind.
+     */
     enum { NEWS = 32, MEETINGS = 100, DISTANCE = 4 };
-    /* Two seams, on a GPU of two planes each, with keys known, told and heard; of a flood with what
-     * is told and heard, and cells around the plane. */
-    enum { GPU_SEAMS = 2 * 2 * 5 * 8, FLOOD_SEAMS = 2 * 2 * 16 };
+    /* Two seams on a GPU, of two planes each, with keys known, told and heard. */
+    enum { GPU_SEAMS = 2 * 2 * 5 * 8 };
     if (w->slabs.plan == 0) LOB_TRY(lob_session_device(s));
     LOB_TRY(lob_slabs_open(s, slabs));
     if (w->seed_strength_path)
@@ -108,7 +121,7 @@ static lob_status make(lob_session *s, work *w)
     slabs->seam_bytes = NEWS;
     slabs->meetings = MEETINGS;
     if (w->rule == LOB_RULE_FLOOD)
-        slabs->common_bytes = FLOOD_SEAMS * (dims.nx + 2) * (dims.ny + 2);
+        slabs->common_bytes = flood_bytes(slabs);
     else if (is_on_gpu(s) && s->max_memory > 0)
         slabs->common_bytes = GPU_SEAMS * dims.nx * dims.ny;
     if (isfinite(w->max_mm.value)) slabs->moved_bytes = 2 * DISTANCE;
