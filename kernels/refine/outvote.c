@@ -62,10 +62,15 @@ static void count_all(lob_outvote_count total[LOB_OUTVOTE_LABELS], const uint8_t
     }
 }
 
-/* 0/0 compares as false. */
+/* Of both growths; of a label that neither has, not a number, which compares as false. */
+static double dice_of(const lob_outvote_count *c)
+{
+    return 2 * (double)c->with_plain / (double)(c->first + c->plain);
+}
+
 static bool is_outvoted(const lob_outvote_count *c)
 {
-    const double dice = 2 * (double)c->with_plain / (double)(c->first + c->plain);
+    const double dice = dice_of(c);
     return dice >= agreed && ((double)c->with_plain >= most * (double)c->first ||
                               dice > 2 * (double)c->with_labels / (double)(c->first + c->labels));
 }
@@ -116,8 +121,9 @@ static bool is_beside(const uint8_t *first, lob_dims d, const int step[3], int64
     return false;
 }
 
-bool lob_outvote_confirm(bool *confirmed, const uint8_t *first, const uint8_t *plain, lob_dims dims,
-                         const int step[3], int32_t labels, int32_t background, int threads)
+bool lob_outvote_confirm(bool *confirmed, bool *agree, const uint8_t *first, const uint8_t *plain,
+                         lob_dims dims, const int step[3], int32_t labels, int32_t background,
+                         int threads)
 {
     const int64_t n = lob_dims_voxels(dims);
     lob_outvote_count total[LOB_OUTVOTE_LABELS];
@@ -134,9 +140,10 @@ bool lob_outvote_confirm(bool *confirmed, const uint8_t *first, const uint8_t *p
         }
     for (int32_t l = 0; l <= labels; l++) {
         const lob_outvote_count *const c = &total[l];
-        confirmed[l] = l > 0 && l != background && c->first > 0 &&
-                       (double)c->with_plain >= held * (double)c->first &&
+        const bool asked = l > 0 && l != background && c->first > 0;
+        confirmed[l] = asked && (double)c->with_plain >= held * (double)c->first &&
                        (double)(c->with_plain + beside[l]) >= within * (double)c->plain;
+        agree[l] = confirmed[l] || (asked && dice_of(c) >= agreed);
         count += confirmed[l];
     }
     return 2 * count > labels - 1;

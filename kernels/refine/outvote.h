@@ -42,16 +42,18 @@ lob_status lob_outvote_cuda(lob_device *device, uint8_t *labels, const uint8_t *
  * borders sharp all around. The case is sharp where it confirms more than half of the labels.
  *
  *   confirmed   out  labels + 1 bools
- *   first       in   nx*ny*nz labels 1..labels, labels <= UINT8_MAX; 0 is taken for background
- *   plain       in   likewise
+ *   agree       out  labels + 1 bools: those of which the two growths have a Dice of 0.75 or more,
+ * or that are confirmed. Of others growth over the image alone may have leaked first       in
+ * nx*ny*nz labels 1..labels, labels <= UINT8_MAX; 0 is taken for background plain       in likewise
  *   step        in   voxels along x, y and z, each >= 1
  *   background  in   1..labels; it is not asked for
  *   threads     in   >= 1
  *
  * Returns whether the case is sharp. Same result at any thread count.
  */
-bool lob_outvote_confirm(bool *confirmed, const uint8_t *first, const uint8_t *plain, lob_dims dims,
-                         const int step[3], int32_t labels, int32_t background, int threads);
+bool lob_outvote_confirm(bool *confirmed, bool *agree, const uint8_t *first, const uint8_t *plain,
+                         lob_dims dims, const int step[3], int32_t labels, int32_t background,
+                         int threads);
 
 /* ---- what both are made of ---- */
 

@@ -14,7 +14,8 @@
  *               strokes, for the shares of a second growth, whose result is the result; of several
  *               structures those on which the first growth and one over the image alone agree take
  *               background that both give them (outvote.h). Where the one over the image confirms
- *               most structures the case is sharp: these take background that either gives them.
+ *               most structures the case is sharp: each growth then gives background by itself, the
+ *               one over the image where both agree on a structure.
  *               If both grew on a coarser grid, what is confirmed ends by growing anew over the
  *               image, in a band of 2 voxels on both sides of all borders, in place of refine.h's
  *               edge

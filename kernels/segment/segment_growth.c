@@ -186,9 +186,10 @@ static lob_status look_for_sharp(lob_segment_job *j, lob_error *error)
     if (there) st = lob_segment_copy(j, &first, &j->first, here, error);
     if (there && st == LOB_OK) st = lob_segment_copy(j, &plain, &j->plain, here, error);
     if (st == LOB_OK)
-        j->sharp = lob_outvote_confirm(
-            j->confirmed, there ? first.data : j->first.data, there ? plain.data : j->plain.data,
-            j->first.dims, j->plan->factor, j->plan->count, j->background, j->context->threads);
+        j->sharp =
+            lob_outvote_confirm(j->confirmed, j->agree, there ? first.data : j->first.data,
+                                there ? plain.data : j->plain.data, j->first.dims, j->plan->factor,
+                                j->plan->count, j->background, j->context->threads);
     lob_segment_drop(j, &first);
     lob_segment_drop(j, &plain);
     return st;
@@ -200,10 +201,10 @@ static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *erro
 {
     const lob_volume *const first = &j->first, *const plain = &j->plain;
     LOB_TRY(look_for_sharp(j, error));
-    lob_status st =
-        lob_segment_outvote(j, grown, first, j->sharp ? first : plain, j->background, error);
-    if (st == LOB_OK && j->sharp)
-        st = lob_segment_outvote(j, grown, plain, plain, j->background, error);
+    const lob_status st = j->sharp
+                              ? lob_segment_outvote_sharp(j, grown, first, plain, j->plan->count,
+                                                          j->background, j->agree, error)
+                              : lob_segment_outvote(j, grown, first, plain, j->background, error);
     if (j->once) lob_segment_drop(j, &j->first);
     if (j->once) lob_segment_drop(j, &j->plain);
     return st;

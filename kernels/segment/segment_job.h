@@ -77,7 +77,8 @@ typedef struct {
     lob_strokes counts;  /* of the seeds, by the box's slices; empty: there is one growth */
     int32_t background;  /* dense */
     bool sharp;          /* growth over the image alone confirms most labels (outvote.h), */
-    bool confirmed[LOB_SEGMENT_MAX_LABELS + 1]; /* these, dense */
+    bool confirmed[LOB_SEGMENT_MAX_LABELS + 1]; /* these, dense; */
+    bool agree[LOB_SEGMENT_MAX_LABELS + 1];     /* on these it agrees */
 } lob_segment_job;
 
 /* ---- memory ---- */
@@ -143,6 +144,13 @@ lob_status lob_segment_relabel(lob_segment_job *j, lob_volume *out, const lob_vo
 /* Let two growths outvote labels (outvote.h); all are where the job's context computes. */
 lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, const lob_volume *first,
                                const lob_volume *plain, int32_t background, lob_error *error);
+
+/* The same where the case is sharp: each growth by itself, the plain one on labels on which both
+ * agree (count + 1 bools, of lob_outvote_confirm). */
+lob_status lob_segment_outvote_sharp(lob_segment_job *j, lob_volume *labels,
+                                     const lob_volume *first, const lob_volume *plain,
+                                     int32_t count, int32_t background, const bool *agree,
+                                     lob_error *error);
 
 /*
  * Grow labels anew over the image in a band of 2 voxels on both sides of all borders, and let those

@@ -27,18 +27,30 @@ lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, const lob
 
 /* Labels of which some become another one. */
 static lob_status replace(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
-                          int32_t count, const bool *confirmed, bool which, int32_t by,
-                          lob_error *error)
+                          int32_t count, const bool *of, bool which, int32_t by, lob_error *error)
 {
     int32_t values[UINT8_MAX];
     lob_labels_rule rules[UINT8_MAX];
     lob_labels_step step = {.kind = LOB_LABELS_RECODE, .rules = rules, .rest = LOB_LABELS_SAME};
     for (int32_t l = 1; l <= count; l++) {
         values[l - 1] = l;
-        if (confirmed[l] == which)
+        if (of[l] == which)
             rules[step.rule_count++] = (lob_labels_rule){.first = l, .last = l, .to = by};
     }
     return lob_segment_relabel(j, out, labels, count, values, &step, error);
+}
+
+lob_status lob_segment_outvote_sharp(lob_segment_job *j, lob_volume *labels,
+                                     const lob_volume *first, const lob_volume *plain,
+                                     int32_t count, int32_t background, const bool *agree,
+                                     lob_error *error)
+{
+    lob_volume said = lob_volume_empty();
+    LOB_TRY(lob_segment_outvote(j, labels, first, first, background, error));
+    lob_status st = replace(j, &said, plain, count, agree, false, background, error);
+    if (st == LOB_OK) st = lob_segment_outvote(j, labels, &said, &said, background, error);
+    lob_segment_drop(j, &said);
+    return st;
 }
 
 /* What the band grows from: labels without it, but with all strokes. */

@@ -249,6 +249,7 @@ def refine(
     edge_smooth: Size | None = None,
     first: Any = None,
     plain: Any = None,
+    plain_step: Sequence[int] | None = None,
     shares: Any = None,
     settle: float | None = None,
     settle_sigma: Size | None = None,
@@ -270,6 +271,7 @@ def refine(
     first         labels of an earlier growth: where they agree on a label with those of plain by a Dice of 0.75, and
                   these have 0.85 of it or agree with it more than labels do, background that both give it becomes its own
     plain         with first: labels that grew over the image alone
+    plain_step    with first: voxels along x, y, z to one of the grid on which these grew
     shares        what appearance gave: labels settle by it in place of the majority
     settle        with shares: what the fourth root of a share weighs against the labels around
     settle_sigma  with shares: Gaussian of the labels around; None: 2vox

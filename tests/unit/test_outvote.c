@@ -115,12 +115,12 @@ TEST(growth_over_the_image_confirms_what_it_holds_nearly)
 {
     for (size_t k = 0; k < sizeof bars / sizeof *bars; k++) {
         uint8_t first[2 * N], plain[2 * N];
-        bool confirmed[3];
+        bool confirmed[3], agree[3];
         const int step[3] = {bars[k].step, 1, 1};
         bar(first, bars[k].first[0], bars[k].first[1]);
         bar(plain, bars[k].plain[0], bars[k].plain[1]);
-        const bool sharp = lob_outvote_confirm(confirmed, first, plain, (lob_dims){N, 2, 1}, step,
-                                               2, BACKGROUND, 1);
+        const bool sharp = lob_outvote_confirm(confirmed, agree, first, plain, (lob_dims){N, 2, 1},
+                                               step, 2, BACKGROUND, 1);
         if (sharp != bars[k].wanted || confirmed[2] != sharp || confirmed[BACKGROUND])
             fail_msg("%s: %d", bars[k].what, sharp);
     }
@@ -131,8 +131,11 @@ TEST(most_labels_have_to_be_confirmed)
     const uint8_t first[] = {2, 2, 2, 2, 3, 3, 3, 3, 1, 1},
                   plain[] = {2, 2, 2, 2, 1, 1, 3, 3, 1, 1};
     const int step[3] = {1, 1, 1};
-    bool confirmed[4];
-    assert_false(lob_outvote_confirm(confirmed, first, plain, (lob_dims){10, 1, 1}, step, 3, 1, 1));
+    const lob_dims dims = {10, 1, 1};
+    bool confirmed[4], agree[4];
+    assert_false(lob_outvote_confirm(confirmed, agree, first, plain, dims, step, 3, 1, 1));
     assert_true(confirmed[2] && !confirmed[3]); /* one of two is not most of them */
-    assert_true(lob_outvote_confirm(confirmed, first, first, (lob_dims){10, 1, 1}, step, 3, 1, 3));
+    assert_true(agree[2] && !agree[3]);         /* 2 of 4 voxels: a Dice of .67 */
+    assert_true(lob_outvote_confirm(confirmed, agree, first, first, dims, step, 3, 1, 3));
+    assert_true(agree[3] && !agree[0] && !agree[1]);
 }

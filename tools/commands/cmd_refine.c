@@ -83,10 +83,14 @@ static lob_status outvote(lob_session *s, work *w)
         st = lob_seeds_labels(s, &by[i], paths[i], &w->seeds, w->seeds_path, &w->image,
                               w->image_path);
     if (st == LOB_OK) {
+        uint8_t *const plain = by[1].data;
+        bool agree[UINT8_MAX + 1];
         int step[3];
         for (int a = 0; a < 3; a++) step[a] = (int)w->plain_step[a];
-        w->sharp = lob_outvote_confirm(w->confirmed, by[0].data, by[1].data, w->labels.dims, step,
+        w->sharp = lob_outvote_confirm(w->confirmed, agree, by[0].data, plain, w->labels.dims, step,
                                        w->seeds.set.count, w->seeds.background, s->context.threads);
+        for (int64_t i = 0; w->sharp && i < lob_voxels(&w->labels); i++)
+            if (!agree[plain[i]]) plain[i] = 0;
         int64_t changed = 0;
         for (int i = w->sharp ? 0 : 1; i < 2; i++)
             changed += lob_outvote(w->labels.data, by[w->sharp ? i : 0].data, by[i].data,
@@ -245,8 +249,8 @@ static void options(lob_rows *to, void *user)
         OPT_INPUT("plain", &w->plain, LOB_FILE_LABELS,
                   "with --first: labels that grew over the image alone. They confirm a label of "
                   "which they have 0.94, if 0.96 of theirs is the label's in --first or beside it. "
-                  "Where they confirm most labels, background that either of both gives a label "
-                  "becomes its own"),
+                  "Where they confirm most labels, background that --first gives a label becomes its "
+                  "own, and what they give one on which both agree by a Dice of 0.75"),
         OPT_TRIPLE(
             "plain-step", &w->plain_step, 1, 1e6,
             "with --first: voxels along each axis to one of the grid on which these grew. Where "
