@@ -154,8 +154,8 @@ lob_status lob_segment_outvote_sharp(lob_segment_job *j, lob_volume *labels,
 
 /*
  * Grow labels anew over the image in a band of 2 voxels on both sides of all borders, and let those
- * that are confirmed have what comes out, in the place of each other and of background. Volumes are
- * where the job's context computes.
+ * that are confirmed have what comes out, in the place of each other and of background; then tidy
+ * as refine.h does. Volumes are where the job's context computes.
  *
  *   labels      in/out  uint8, 1..count
  *   image       in      of any type

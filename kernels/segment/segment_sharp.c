@@ -64,6 +64,30 @@ static lob_status leave_band(lob_segment_job *j, lob_volume *out, const lob_volu
     return lob_segment_outvote(j, out, drawn, drawn, 0, error);
 }
 
+/* Drop pieces without a stroke and fill holes, as refine.h does; nothing else. */
+static lob_status tidy(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
+                       const lob_volume *image, const lob_volume *drawn, int32_t count,
+                       int32_t background, double share, lob_error *error)
+{
+    const lob_refine_input in = {
+        .image = image,
+        .labels = labels->data,
+        .labels_type = labels->type,
+        .seeds = drawn->data,
+        .seeds_type = drawn->type,
+        .label_count = count,
+        .background = background,
+        .place = labels->place,
+    };
+    lob_refine_options options = lob_refine_defaults(image->dims, image->geometry.spacing_mm);
+    lob_refine_stats stats;
+    lob_segment_turn turn;
+    options.smooth_mm = 0;
+    options.edge = 0;
+    return j->backend->refine(out->data, &stats, &in, &options, lob_segment_begin(j, &turn, share),
+                              error);
+}
+
 lob_status lob_segment_sharpen(lob_segment_job *j, lob_volume *labels, const lob_volume *image,
                                const lob_volume *drawn, int32_t count, int32_t background,
                                const bool *confirmed, double share, lob_error *error)
@@ -86,11 +110,7 @@ lob_status lob_segment_sharpen(lob_segment_job *j, lob_volume *labels, const lob
     if (st == LOB_OK) st = replace(j, &left, labels, count, confirmed, true, background, error);
     if (st == LOB_OK) st = lob_segment_outvote(j, &left, &taken, &taken, background, error);
     lob_segment_drop(j, &taken);
-    if (st != LOB_OK) {
-        lob_segment_drop(j, &left);
-        return st;
-    }
-    lob_segment_drop(j, labels);
-    *labels = left;
-    return LOB_OK;
+    if (st == LOB_OK) st = tidy(j, labels, &left, image, drawn, count, background, share, error);
+    lob_segment_drop(j, &left);
+    return st;
 }

@@ -145,6 +145,9 @@ def test_organs_as_sharp_as_those_of_the_phantom(tmp_path, size, spacing, patien
     mask = load(tmp_path / "mask.nii.gz")
     assert mean(mask) > mean(load(tmp_path / "grown.nii.gz"))
     assert np.array_equal(mask[seeds > 0], np.where(seeds == 1, 0, seeds)[seeds > 0])
+    for label in range(2, 9):
+        pieces, count = ndimage.label(mask == label, np.ones((3, 3, 3)))
+        assert set(range(1, count + 1)) <= set(pieces[seeds == label])
 
 
 @pytest.mark.parametrize("coarse", ["20000", "1000000"])

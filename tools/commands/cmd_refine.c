@@ -246,16 +246,17 @@ static void options(lob_rows *to, void *user)
                   "labels of an earlier growth: where they agree on a label with those of --plain "
                   "by a Dice of 0.75, and these have 0.85 of it or agree with it more than the "
                   "labels do, background that both give it becomes its own"),
-        OPT_INPUT("plain", &w->plain, LOB_FILE_LABELS,
-                  "with --first: labels that grew over the image alone. They confirm a label of "
-                  "which they have 0.94, if 0.96 of theirs is the label's in --first or beside it. "
-                  "Where they confirm most labels, background that --first gives a label becomes its "
-                  "own, and what they give one on which both agree by a Dice of 0.75"),
+        OPT_INPUT(
+            "plain", &w->plain, LOB_FILE_LABELS,
+            "with --first: labels that grew over the image alone. They confirm a label of "
+            "which they have 0.94, if 0.96 of theirs is the label's in --first or beside it. "
+            "Where they confirm most labels, background that --first gives a label becomes its "
+            "own, and what they give one on which both agree by a Dice of 0.75"),
         OPT_TRIPLE(
             "plain-step", &w->plain_step, 1, 1e6,
             "with --first: voxels along each axis to one of the grid on which these grew. Where "
             "it was coarser and most labels are confirmed, these grow anew over the image "
-            "at the end, from 2vox within all borders"),
+            "at the end, from 2vox within all borders, in place of --edge"),
         OPT_INPUT("shares", &w->shares_path, LOB_FILE_IMAGE,
                   "uint8 shares of `lobule appearance`, times 255: labels settle by them in place "
                   "of the majority"),

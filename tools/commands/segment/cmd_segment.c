@@ -204,9 +204,10 @@ static void options(lob_rows *to, void *user)
         OPT_REAL("smooth", &o->smooth, "SPACINGS", 0, 100,
                  "Gaussian of the majority after the first growth, in least spacings; after the "
                  "second, 0.7 of it"),
-        OPT_REAL("edge", &o->edge, "SHARE", 0, 1,
-                 "how much the image decides where a border lies after the first growth; after "
-                 "the second, half as much"),
+        OPT_REAL(
+            "edge", &o->edge, "SHARE", 0, 1,
+            "how much the image decides where a border lies after the first growth; after "
+            "the second, half as much, or not where growth over the image decides (see refine)"),
         OPT_INT("passes", &o->passes, "N", 1, 2,
                 "growths; left out: 2, but 1 where no slice has strokes of two labels, only one "
                 "slice has strokes or slices across several axes have, and in 2D"),
