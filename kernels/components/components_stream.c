@@ -447,8 +447,9 @@ static lob_status label_whole(streaming *s)
     if (s->options->keep_values)
         LOB_TRY(lob_check_memory(slab.in.place, slab.in.image, slab.in.intensities, s->error));
     const lob_type widest = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
-    LOB_TRY(lob_budget_hold(
-        &s->budget, slab.planes * s->plane_voxels * (int64_t)lob_type_of(widest)->bytes, s->error));
+    const int64_t voxels = slab.planes * s->plane_voxels;
+    const int64_t most = voxels * (int64_t)lob_type_of(widest)->bytes;
+    LOB_TRY(lob_budget_hold(&s->budget, most, s->error));
     s->share.to = 0.99;
     const lob_context part = inner_context(s);
     lob_status st = s->label(out, &slab.in, s->options, &part, s->error);
@@ -460,6 +461,7 @@ static lob_status label_whole(streaming *s)
     if (s->options->keep_values) /* labels are values */
         s->largest = lob_label_largest(out->labels, out->type, s->planes * s->plane_voxels,
                                        s->context->threads);
+    lob_budget_release(&s->budget, most - voxels * (int64_t)lob_type_of(out->type)->bytes);
     out->labels = NULL;
     out->device = NULL;
     st = begin_output(s);

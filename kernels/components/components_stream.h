@@ -38,7 +38,7 @@ typedef struct {
      * Receive the output without labels, and the largest label that will be written; of a team,
      * rank 0 alone has regions and values. Called once, before the first write. It may lower
      * max_memory of the context by the memory that it takes; the slabs that follow keep to the new
-     * limit. May be NULL.
+     * limit, and what is held by then that is beyond it ends with LOB_ENOMEM. May be NULL.
      */
     lob_status (*begin)(void *user, const lob_components_output *out, int64_t largest,
                         lob_error *error);
