@@ -99,7 +99,8 @@ static lob_status look_at_slab(work *w, const lob_volume *labels, const lob_labe
 {
     lob_label_neighbours of_labels, of_image = {0};
     LOB_TRY(lob_labels_look(&of_labels, labels, set));
-    if (of_labels.pairs > 0) LOB_TRY(lob_labels_look(&of_image, image, NULL));
+    if (of_labels.pairs == 0) return LOB_OK; /* few labels: it was not looked at */
+    LOB_TRY(lob_labels_look(&of_image, image, NULL));
     w->of_labels.labelled += of_labels.labelled;
     w->of_labels.pairs += of_labels.pairs;
     w->of_labels.alike += of_labels.alike;
