@@ -42,9 +42,10 @@ lob_status lob_outvote_cuda(lob_device *device, uint8_t *labels, const uint8_t *
  * borders sharp all around. The case is sharp where it confirms more than half of the labels.
  *
  *   confirmed   out  labels + 1 bools
- *   agree       out  labels + 1 bools: those of which the two growths have a Dice of 0.75 or more,
- * or that are confirmed. Of others growth over the image alone may have leaked first       in
- * nx*ny*nz labels 1..labels, labels <= UINT8_MAX; 0 is taken for background plain       in likewise
+ *   agree       out  labels + 1 bools: the growths have a Dice of 0.75 or more, or it is confirmed;
+ *                    of other labels growth over the image alone may have leaked
+ *   first       in   nx*ny*nz labels 1..labels, labels <= UINT8_MAX; 0 is taken for background
+ *   plain       in   likewise
  *   step        in   voxels along x, y and z, each >= 1
  *   background  in   1..labels; it is not asked for
  *   threads     in   >= 1

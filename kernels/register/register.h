@@ -90,13 +90,12 @@ typedef struct {
  *   options  in   see above
  *   context  in   threads, memory, progress; working memory is below 400 bytes a voxel of a grid of
  *                 32 voxels or more a side, and 2 MiB a thread of the CPU. With a device, what
- * takes long is computed there, to the same bytes. The scans may be there too, and the field comes
- * to lie where the fixed one is
+ *                 takes long is computed there, to the same bytes. The scans may be there too,
+ *                 and the field comes to lie where the fixed one is
  *
- * Returns LOB_OK, LOB_EARG (an option out of range, several channels, a view that is no
- * box in its scan), LOB_EDATA (a scan without
- * two different finite values, or, by headers alone, fields of view that do not overlap),
- * LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
+ * Returns LOB_OK, LOB_EARG (an option out of range, several channels, a view that is no box in its
+ * scan), LOB_EDATA (a scan without two different finite values, or, by headers alone, fields of
+ * view that do not overlap), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */
 lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_register_input *in,
                         const lob_register_options *options, const lob_context *context,
