@@ -113,8 +113,9 @@ static const lob_flood_news *next_of(const lob_flood *f, int k, int own)
 {
     const lob_flood_seam *const seam = &f->seam[k];
     const lob_flood_news *const hears = f->news[k].hears;
-    if (seam->next >= f->news[k].heard) return NULL;
-    return f->shares == 1 || lob_flood_share_of(f, seam->theirs) == own ? hears + seam->next : NULL;
+    if (f->news[k].heard == 0) return NULL;
+    if (f->shares > 1 && lob_flood_share_of(f, seam->theirs) != own) return NULL; /* another's */
+    return seam->next < f->news[k].heard ? hears + seam->next : NULL;
 }
 
 uint64_t lob_flood_next_heard(const lob_flood *f, int own)
