@@ -31,33 +31,35 @@ static bool between(double value, double low, double high)
 static lob_status check(const lob_appearance_input *in, const lob_appearance_options *o,
                         lob_error *error)
 {
+    const double counted = in->counts ? in->counts->labels : in->labels;
+    const double blur_mm = o->levels ? o->blur_mm : 0;
     const struct {
-        bool good;
+        double value, low, high;
         const char *what;
     } rules[] = {
-        {o->bins >= 2 && o->bins <= LOB_APPEARANCE_MAX_BINS, "the number of bins"},
-        {between(o->bin_sigma,                               0,                    100), "the width along the bins"},
-        {between(o->whole,                        0,                                            1), "the share of the whole"},
-        {between(o->partial_volume,                          0, 1), "the share of partial volume"},
-        {between(o->far,                                                  0,                                              16), "what far voxels lose"},
-        {between(o->far_quantile,                                                0,                                       1), "the quantile of the reach"},
-        {between(o->far_mm,                                     0,       1e6), "the least reach"},
-        {between(o->shape,                            0,                                                16), "what an outline gives"},
-        {between(o->shape_mm,  0,1e6), "the width of a border"},
-        {between(o->shape_widen,                                                  0,                                                      1e6), "the growth of that width"},
-        {between(o->shape_slope,                                              0,                                           1e6), "the slope beyond an outline"},
-        {between(o->local,                                   0,                           1), "the share of strokes nearby"},
-        {between(o->local_mm,                           1e-6,                                               1e6), "the way between nodes"},
-        {o->blocks >= 1,                                                "the number of blocks"                                                                                  },
-        {o->local_axis >= 0 && o->local_axis <= 2,                                                  "the axis of local scores"                                                },
-        {!o->levels || between(o->blur_mm,                                              0,1e6), "what smooths the shares"},
-        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                             "the number of labels"  },
-        {in->background >= 1 && in->background <= in->labels,                     "the background's label"                                        },
-        {!in->counts || in->counts->labels == in->labels,               "the labels of the strokes' counts"      },
-        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                                                  "the number of views"                                                   },
+        {o->bins,           2,          LOB_APPEARANCE_MAX_BINS,   "the number of bins"               },
+        {o->bin_sigma,      0,          100,                       "the width along the bins"         },
+        {o->whole,          0,          1,                         "the share of the whole"           },
+        {o->partial_volume, 0,          1,                         "the share of partial volume"      },
+        {o->far,            0,          16,                        "what far voxels lose"             },
+        {o->far_quantile,   0,          1,                         "the quantile of the reach"        },
+        {o->far_mm,         0,          1e6,                       "the least reach"                  },
+        {o->shape,          0,          16,                        "what an outline gives"            },
+        {o->shape_mm,       0,          1e6,                       "the width of a border"            },
+        {o->shape_widen,    0,          1e6,                       "the growth of that width"         },
+        {o->shape_slope,    0,          1e6,                       "the slope beyond an outline"      },
+        {o->local,          0,          1,                         "the share of strokes nearby"      },
+        {o->local_mm,       1e-6,       1e6,                       "the way between nodes"            },
+        {(double)o->blocks, 1,          INFINITY,                  "the number of blocks"             },
+        {o->local_axis,     0,          2,                         "the axis of local scores"         },
+        {blur_mm,           0,          1e6,                       "what smooths the shares"          },
+        {in->labels,        2,          LOB_APPEARANCE_MAX_LABELS, "the number of labels"             },
+        {in->background,    1,          in->labels,                "the background's label"           },
+        {counted,           in->labels, in->labels,                "the labels of the strokes' counts"},
+        {in->view_count,    1,          LOB_APPEARANCE_MAX_VIEWS,  "the number of views"              },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!rules[i].good)
+        if (!between(rules[i].value, rules[i].low, rules[i].high))
             return lob_fail(error, LOB_EARG, "appearance: %s is out of its range", rules[i].what);
     return LOB_OK;
 }
