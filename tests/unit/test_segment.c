@@ -421,12 +421,14 @@ TEST(one_slice_is_grown_once_and_reaches_far)
 TEST(lines_along_borders_reach_by_the_smaller_structure)
 {
     enum { SIDE = 32, N = SIDE * SIDE * SIDE };
-    static const int from[2][3] =
-        {
-            {3,  3,  8 },
-            {19, 16, 10}
-    },
-                     to[2][3] = {{14, 13, 20}, {27, 29, 19}};
+    static const int from[2][3] = {
+        {3,  3,  8 },
+        {19, 16, 10}
+    };
+    static const int to[2][3] = {
+        {14, 13, 20},
+        {27, 29, 19}
+    };
     static int16_t values[N];
     static uint8_t strokes[N];
     const double mm[3] = {1, 2, 1.5};

@@ -213,8 +213,7 @@ static bool takes(const lob_flood *f, int64_t cell, uint32_t label, uint64_t cos
     return !same;
 }
 
-/* Has water come to a cell that waits for its level still? Then what the queue says is refreshed.
- */
+/* Does a cell that water has come to wait for its level still? Its queue will be refreshed. */
 static bool is_waiting(const lob_flood *f, int64_t cell)
 {
     const uint64_t came = f->came[cell], cost = lob_flood_cost_at(f->level[cell]);
