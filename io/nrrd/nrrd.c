@@ -4,8 +4,9 @@
  * Reading. .nrrd, and .nhdr with one file of voxels in its own folder; raw and gzip; three axes of
  * space or two, one of channels or layers, one of time. A segmentation (.seg.nrrd) becomes a label
  * volume with its names, colours and terminology. Where it has one layer, labels are its own
- * numbers. Where it has several, segment i, from 0, is label i + 1, and where segments overlap, the
- * first one counts (as in 3D Slicer's merged label maps), with a warning.
+ * numbers, as in several where these tell all segments apart; else segment i, from 0, is label
+ * i + 1, with a note. Where segments overlap, the first one counts (as in 3D Slicer's merged label
+ * maps), with a note.
  *
  * Writing. .nrrd and .seg.nrrd, gzip, space left-posterior-superior. Keys of an input that was NRRD
  * go along, but for those of segments. A .seg.nrrd holds labels: a segment for each label that
@@ -44,11 +45,11 @@ static lob_rgba colour_of(const char *text, int32_t label)
     return (lob_rgba){byte[0], byte[1], byte[2], 255};
 }
 
-static lob_status take_names(lob_volume *out, const lob_nrrd *n, bool layered, const lob_reading *r)
+static lob_status take_names(lob_volume *out, const lob_nrrd *n, const lob_reading *r)
 {
     for (int i = 0; i < n->segment_count; i++) {
         const lob_nrrd_segment *s = &n->segments[i];
-        const int64_t label = layered ? i + 1 : s->value;
+        const int64_t label = s->label;
         if (label < 1 || label > INT32_MAX)
             return LOB_FAIL(r, LOB_EDATA, "segment %d has label %lld, not from 1 to 2^31 - 1", i,
                             (long long)label);
@@ -95,7 +96,7 @@ static place *sorted_places(const lob_nrrd *n)
     return places;
 }
 
-/* Label a voxel of a layer by the segment that its value stands for, of those of the layer. Returns
+/* Give a voxel of a layer the place, from 1, of the segment that its value stands for. Returns
  * whether it lies in others too. */
 static bool put_segment(void *labels, lob_type type, int64_t voxel, double value,
                         const place *places, int count)
@@ -110,9 +111,27 @@ static bool put_segment(void *labels, lob_type type, int64_t voxel, double value
             high = middle;
     }
     if (low == count || places[low].value != value) return false;
-    const int64_t label = places[low].segment + 1, before = lob_label_at(labels, type, voxel);
-    if (before == 0 || label < before) lob_label_put(labels, type, voxel, label);
+    const int32_t at = places[low].segment + 1, before = lob_label_at(labels, type, voxel);
+    if (before == 0 || at < before) lob_label_put(labels, type, voxel, at);
     return places[low].shared || before != 0;
+}
+
+/* What holds the labels of segments, and their places in the list too. */
+static lob_type type_of_labels(const lob_nrrd *n)
+{
+    int64_t largest = n->segment_count;
+    for (int i = 0; i < n->segment_count; i++)
+        if (n->segments[i].label > largest) largest = n->segments[i].label;
+    return lob_label_type((int32_t)largest);
+}
+
+/* Put labels of segments for their places in the list, from 1. */
+static void put_labels(void *labels, lob_type type, int64_t voxels, const lob_nrrd *n)
+{
+    for (int64_t i = 0; i < voxels; i++) {
+        const int32_t at = lob_label_at(labels, type, i);
+        if (at > 0) lob_label_put(labels, type, i, (int32_t)n->segments[at - 1].label);
+    }
 }
 
 /* One volume of labels out of layers, each a channel of whole numbers. */
@@ -120,7 +139,7 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const lob_rea
 {
     enum { BLOCK = 4096 };
     const int64_t voxels = lob_voxels(out);
-    const lob_type type = lob_label_type(n->segment_count);
+    const lob_type type = type_of_labels(n);
     LOB_TRY(lob_memory_allows(lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1), r));
     void *labels = calloc((size_t)voxels, lob_type_of(type)->bytes);
     if (!labels) return LOB_FAIL(r, LOB_ENOMEM, "no memory for its labels");
@@ -145,6 +164,12 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const lob_rea
         free(labels);
         return LOB_FAIL(r, LOB_ENOMEM, "no memory for its segments");
     }
+    put_labels(labels, type, voxels, n);
+    if (n->renumbered)
+        lob_warn(r->info,
+                 "%s: its layers have numbers in common, so that its %d segments are labels by "
+                 "their order, from 1",
+                 r->path, n->segment_count);
     if (overlaps > 0)
         lob_warn(r->info,
                  "%s: its segments overlap (voxels: %lld); the segment that comes first counts",
@@ -159,13 +184,13 @@ static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const lob_re
 {
     if (n->segment_count == 0) return LOB_OK;
     const bool layered = out->channels > 1;
-    LOB_TRY(take_names(out, n, layered, r));
+    LOB_TRY(take_names(out, n, r));
     if (!layered) return LOB_OK;
     if (!lob_type_of(out->type)->is_integer)
         return LOB_FAIL(r, LOB_EDATA, "its layers hold %s, not labels",
                         lob_type_of(out->type)->name);
     if (out->data) LOB_TRY(merge_layers(out, n, r));
-    if (!out->data) out->type = lob_label_type(n->segment_count);
+    if (!out->data) out->type = type_of_labels(n);
     out->channels = 1;
     return LOB_OK;
 }

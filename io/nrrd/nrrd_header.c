@@ -517,6 +517,40 @@ static lob_status find_segments(parser *p)
     return LOB_OK;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Are the values of all segments labels, and no two of them the same? */
+static lob_status find_whether_distinct(bool *is, const parser *p)
+{
+    const lob_nrrd *const n = p->out;
+    int64_t *const values = malloc(((size_t)n->segment_count + 1) * sizeof *values);
+    if (!values) return LOB_FAIL(p, LOB_ENOMEM, "no memory for its segments");
+    for (int i = 0; i < n->segment_count; i++) values[i] = n->segments[i].value;
+    qsort(values, (size_t)n->segment_count, sizeof *values, compare_numbers);
+    *is = n->segment_count == 0 || (values[0] >= 1 && values[n->segment_count - 1] <= INT32_MAX);
+    for (int i = 1; i < n->segment_count; i++) *is = *is && values[i] != values[i - 1];
+    free(values);
+    return LOB_OK;
+}
+
+/* Values stay labels in one layer, and in several where they tell all segments apart. */
+static lob_status number_segments(parser *p)
+{
+    lob_nrrd *const n = p->out;
+    bool keeps = n->image.side[LOB_RAW_CHANNEL] == 1;
+    if (!keeps) LOB_TRY(find_whether_distinct(&keeps, p));
+    for (int i = 0; i < n->segment_count; i++) {
+        lob_nrrd_segment *const s = &n->segments[i];
+        s->label = keeps ? s->value : i + 1;
+        n->renumbered = n->renumbered || s->label != s->value;
+    }
+    return LOB_OK;
+}
+
 char *lob_nrrd_terminology(const lob_nrrd_segment *segment)
 {
     static const char key[] = "TerminologyEntry:";
@@ -544,6 +578,7 @@ lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size
     LOB_TRY(place_axes(&p, &a, axis_of));
     LOB_TRY(find_geometry(&p, &a, axis_of));
     LOB_TRY(find_segments(&p));
+    LOB_TRY(number_segments(&p));
     if (value_of_key(out, "Segmentation_Extent"))
         return LOB_FAIL(r, LOB_EDATA,
                         "is a segmentation in the form of before 2016; save it again in 3D "

@@ -13,6 +13,7 @@
 typedef struct {
     int64_t layer;      /* the volume along the axis of layers that it lies in */
     int64_t value;      /* its number there */
+    int64_t label;      /* its number among all segments */
     const char *name;   /* in the text of lob_nrrd, or NULL; likewise the next two */
     const char *colour; /* "r g b", 0..1 */
     const char *tags;
@@ -31,6 +32,7 @@ typedef struct {
     int key_count;
     lob_nrrd_segment *segments; /* malloc'ed */
     int segment_count;          /* 0: no segmentation */
+    bool renumbered;            /* some segment's label is not its value */
 } lob_nrrd;
 
 /* Do the bytes begin as a NRRD does? */

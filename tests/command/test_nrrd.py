@@ -186,8 +186,26 @@ def test_layers_become_labels_in_their_order(tmp_path):
     want = np.where(first == 1, 1, np.where(second == 1, 2, np.where(second == 7, 3, 0)))
     assert np.array_equal(sitk.GetArrayFromImage(sitk.ReadImage(str(tmp_path / "out.seg.nrrd"))), want.T)
     assert f"overlap (voxels: {np.count_nonzero((first == 1) & (second == 1))})" in done.stderr
+    assert "its 3 segments are labels by their order" in done.stderr
     names = [s["name"] for s in slicerio.read_segmentation(str(tmp_path / "out.seg.nrrd"))["segments"]]
     assert names == ["a", "b", "c"]
+
+
+def test_layers_keep_numbers_that_tell_segments_apart(tmp_path):
+    """As one layer does, with a segment that is empty: the same structures have the same labels in both. Where segments
+    overlap, the first of the list counts, whatever its number."""
+    first, second = np.zeros(SHAPE, np.uint8), np.zeros(SHAPE, np.uint8)
+    first[2:10, 3:9, 2:6] = 9
+    first[12:15, 3:9, 2:6] = 3
+    second[6:11, 3:9, 2:6] = 200
+    segments = [("a", "1 0 0", 9, 0, ""), ("empty", "0 1 1", 4, 0, ""), ("b", "0 1 0", 200, 1, ""), ("c", "0 0 1", 3, 0, "")]
+    (tmp_path / "two.seg.nrrd").write_bytes(segmentation([first, second], segments))
+    done = good("convert", "--labels", "two.seg.nrrd", "out.nii.gz", cwd=tmp_path)
+    assert "overlap" in done.stderr and "order" not in done.stderr
+    want = np.where(first, first, second)
+    assert np.array_equal(np.asanyarray(nibabel.load(tmp_path / "out.nii.gz").dataobj), want)
+    names = json.loads(good("info", "--json", "two.seg.nrrd", cwd=tmp_path).stdout)["label_names"]
+    assert names == {"3": "c", "4": "empty", "9": "a", "200": "b"}
 
 
 def test_a_part_elsewhere_is_refused(folder):
