@@ -153,6 +153,8 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
         ("plain.csv", "image,out\na $b.nii.gz,new\\no.nii\n"),
         ("semicolons.csv", 'image;out\na $b.nii.gz;"new\\no.nii"\n'),
         ("tabs.csv", "image\tout\tscan\na $b.nii.gz\tnew\\\\no.nii\ta,b\n"),
+        ("empty_cells.csv", 'image,out\na $b.nii.gz,new\\no.nii\n,\n ,""\n'),  # below a table, as spreadsheets leave them
+        ("of_R.tsv", '"image"\t"out"\r\n"a $b.nii.gz"\t"new\\\\no.nii"\r\n\t\r\n'),
     ):
         (tmp_path / name).write_text(text)
         assert batch(tmp_path, name, "--log", name[:-4], "--", "convert", "{image}", "{out}", "--force").returncode == 0

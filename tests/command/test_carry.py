@@ -316,6 +316,7 @@ REFUSED = [
     ("an empty table", lambda f: "", 65, "column image"),
     ("no row", lambda f: "image\tlabels\n", 65, "lists no atlas"),
     ("an empty cell", lambda f: "image\tlabels\ns2.nii.gz\t\n", 65, ":2: has no labels"),
+    ("no such file, in quotes", lambda f: 'Image\t"labels"\r\n s2.nii.gz \t"none.nii.gz" \r\n\t\r\n', 66, "/none.nii.gz: cannot"),
     ("no such file", lambda f: "image\tlabels\ns2.nii.gz\tnone.nii.gz\n", 66, "none.nii.gz"),
     ("masks on another grid", lambda f: "image\tlabels\ns2.nii.gz\tsmall.nii.gz\n", 65, "small.nii.gz"),
     ("only the scan itself", lambda f: "image\tlabels\ns1.nii.gz\tl1.nii.gz\n", 65, "none but the scan itself"),

@@ -40,19 +40,49 @@ static lob_status no_memory(const lob_columns *columns, lob_error *error)
     return lob_fail_file(error, LOB_ENOMEM, columns->source, "out of memory");
 }
 
+static void trim(lob_fields *cells)
+{
+    for (int c = 0; c < cells->count; c++) {
+        char *const cell = cells->field[c] += strspn(cells->field[c], " ");
+        for (size_t n = strlen(cell); n > 0 && cell[n - 1] == ' '; n--) cell[n - 1] = '\0';
+    }
+}
+
+/* Take the quotes off the cells that stand in them. */
+static void unquote(lob_fields *cells)
+{
+    for (int c = 0; c < cells->count; c++) {
+        char *const cell = cells->field[c];
+        const size_t n = strlen(cell);
+        if (n < 2 || cell[0] != '"' || cell[n - 1] != '"') continue;
+        cell[n - 1] = '\0';
+        cells->field[c]++;
+    }
+}
+
+static bool is_blank(const lob_fields *cells)
+{
+    for (int c = 0; c < cells->count; c++)
+        if (cells->field[c][strspn(cells->field[c], " \t\r")]) return false;
+    return true;
+}
+
 /* The next line, of those behind the first one that holds more than blanks, cut into cells; false:
  * there is none. */
 static bool next_cells(lob_fields *cells, lob_columns *out)
 {
     const bool loose = out->rule == LOB_COLUMNS_LOOSE;
-    char *line;
-    do line = loose ? lob_lines_next(&out->text) : lob_lines_raw(&out->text);
-    while (line && out->names && !line[strspn(line, " \t\r")]);
-    if (!line) return false;
-    const size_t n = strlen(line);
-    if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
-    if (!out->names) out->gap = lob_fields_gap(out->source, line);
-    lob_fields_cut(cells, line, out->gap);
+    do {
+        char *const line = loose ? lob_lines_next(&out->text) : lob_lines_raw(&out->text);
+        if (!line) return false;
+        const size_t n = strlen(line);
+        if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
+        if (!out->names) out->gap = lob_fields_gap(out->source, line);
+        if (!out->names) out->quoted = out->gap == '\t' && (loose || line[0] == '"');
+        lob_fields_cut(cells, line, out->gap);
+        if (loose) trim(cells);
+        if (out->quoted) unquote(cells);
+    } while (out->names && is_blank(cells));
     return true;
 }
 

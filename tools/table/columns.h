@@ -8,8 +8,9 @@
  * How a table is read: lob_fields_gap says what parts cells. Lines of an exact one have as many
  * cells as the first, whose names are there and differ; between tabs \t, \n, \r and \\ stand for
  * these characters, else quotes end; on Windows all backslashes become '/'. In a loose one names
- * may be in capitals, what a line lacks is empty, and what it has more is left out. Lines of blanks
- * alone are left out.
+ * may be in capitals, what a line lacks is empty, what it has more is left out, and blanks and
+ * quotes around a cell are none of its. So are quotes between tabs in an exact one whose first name
+ * stands in them, as R writes tables. Lines of blanks and empty cells alone are left out.
  */
 typedef enum { LOB_COLUMNS_EXACT, LOB_COLUMNS_LOOSE } lob_columns_rule;
 
@@ -18,6 +19,7 @@ typedef struct {
     lob_columns_rule rule;
     lob_lines text; /* cut apart: names and cells point into it */
     char gap;       /* what parts its cells */
+    bool quoted;    /* tabs do, and cells stand in quotes */
     const char **names;
     int columns;
     const char **cells; /* a row after the other */
