@@ -60,7 +60,9 @@ typedef struct {
     int (*stop)(void *user);
     void *user;
     lob_error *error;
-    bool deflated; /* some file is */
+    bool deflated;  /* some file is */
+    char **damaged; /* files, malloc'ed, as these are */
+    int damaged_count;
     lob_status status;
 } lister;
 
@@ -90,6 +92,21 @@ static lob_dicom_series *series_of(lob_dicom_list *list, const lob_dicom_header 
     return made;
 }
 
+static lob_status add_folder(lob_dicom_series *s, const char *path)
+{
+    char *const folder = lob_folder_of(path);
+    if (folder && s->folder_count > 0 && strcmp(s->folders[s->folder_count - 1], folder) == 0) {
+        free(folder);
+        return LOB_OK;
+    }
+    if (!folder || !lob_grow(&s->folders, s->folder_count, sizeof *s->folders)) {
+        free(folder);
+        return LOB_ENOMEM;
+    }
+    s->folders[s->folder_count++] = folder;
+    return LOB_OK;
+}
+
 static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dicom_header *header,
                            int64_t bytes)
 {
@@ -98,6 +115,7 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
     if (!lob_grow(&s->files, s->file_count, sizeof *s->files) ||
         !lob_grow(&s->planes, s->file_count, sizeof *s->planes))
         return LOB_ENOMEM;
+    LOB_TRY(add_folder(s, path));
     char *const real = lob_real_path(path);
     if (!real) return LOB_OK; /* it has gone meanwhile */
     s->planes[s->file_count] = header->plane;
@@ -112,9 +130,44 @@ static lob_visit without_series(lister *l, const char *path, const lob_dicom_hea
 {
     l->deflated = l->deflated || header->deflated;
     if (header->deflated || !lob_has_suffix(path, ".dcm")) return LOB_VISIT_ON;
-    return fail(l, lob_fail_file(l->error, LOB_EDATA, path,
-                                 "is empty, cut off or no DICOM, and its series may lack an image; "
-                                 "copy it again, or remove it"));
+    char *const copy = strdup(path);
+    if (!copy || !lob_grow(&l->damaged, l->damaged_count, sizeof *l->damaged)) {
+        free(copy);
+        return fail(l, LOB_ENOMEM);
+    }
+    l->damaged[l->damaged_count++] = copy;
+    return LOB_VISIT_ON;
+}
+
+static lob_status refuse_damaged(const char *path, lob_error *error)
+{
+    return lob_fail_file(error, LOB_EDATA, path,
+                         "is empty, cut off or no DICOM, and its series may lack an image; copy it "
+                         "again, or remove it");
+}
+
+static bool lies_beside(const lob_dicom_series *s, const char *folder)
+{
+    for (int i = 0; i < s->folder_count; i++)
+        if (strcmp(s->folders[i], folder) == 0) return true;
+    return false;
+}
+
+/* Tell the series whose files lie in its folder of a damaged file; where there are none, it may
+ * belong to any. */
+static lob_status tell_of_damaged(lister *l, const char *path)
+{
+    char *const folder = lob_folder_of(path);
+    bool told = false, fits = folder != NULL;
+    for (int i = 0; i < l->list->count && fits; i++) {
+        lob_dicom_series *const s = &l->list->series[i];
+        if (!lies_beside(s, folder)) continue;
+        told = true;
+        if (!s->damaged) s->damaged = strdup(path);
+        fits = s->damaged != NULL;
+    }
+    free(folder);
+    return !fits ? LOB_ENOMEM : told ? LOB_OK : refuse_damaged(path, l->error);
 }
 
 static lob_visit list_file(void *user, const char *path, const lob_about *about)
@@ -177,6 +230,11 @@ lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)
     } else {
         st = list_around(&l, path, error);
     }
+    for (int i = 0; i < l.damaged_count; i++) {
+        if (st == LOB_OK && l.status == LOB_OK) l.status = tell_of_damaged(&l, l.damaged[i]);
+        free(l.damaged[i]);
+    }
+    free(l.damaged);
     if (l.status == LOB_EDATA) /* where it has room, a file has been named */
         st = list->count < MAX_SERIES
                  ? LOB_EDATA
@@ -198,7 +256,9 @@ void lob_dicom_list_free(lob_dicom_list *list)
 {
     for (int i = 0; i < list->count; i++) {
         for (int64_t f = 0; f < list->series[i].file_count; f++) free(list->series[i].files[f]);
-        LOB_FREE(list->series[i].files, list->series[i].planes, list->series[i].description);
+        for (int f = 0; f < list->series[i].folder_count; f++) free(list->series[i].folders[f]);
+        LOB_FREE(list->series[i].files, list->series[i].planes, list->series[i].description,
+                 list->series[i].folders, list->series[i].damaged);
     }
     free(list->series);
     *list = (lob_dicom_list){.count = 0};
@@ -263,9 +323,8 @@ static lob_status choose_only(const lob_dicom_series **series, const lob_dicom_l
     return list_them(list, path, error, "holds ");
 }
 
-lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
-                            const lob_dicom_list *list, const char *wanted, const char *path,
-                            lob_error *error)
+static lob_status choose(const lob_dicom_series **series, int *volume, const lob_dicom_list *list,
+                         const char *wanted, const char *path, lob_error *error)
 {
     *volume = 0;
     if (!wanted) return choose_only(series, list, path, error);
@@ -295,4 +354,12 @@ lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
     else
         snprintf(what, sizeof what, "holds no series %.*s, but ", shown, wanted);
     return list_them(list, path, error, what);
+}
+
+lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
+                            const lob_dicom_list *list, const char *wanted, const char *path,
+                            lob_error *error)
+{
+    LOB_TRY(choose(series, volume, list, wanted, path, error));
+    return (*series)->damaged ? refuse_damaged((*series)->damaged, error) : LOB_OK;
 }

@@ -19,6 +19,9 @@ typedef struct {
     char **files; /* paths from the root, in the order of their names; malloc'ed, as these are */
     lob_dicom_plane *planes; /* of each file; malloc'ed */
     int64_t file_count, file_bytes;
+    char **folders; /* that the files lie in, as they were found; malloc'ed, as these are */
+    int folder_count;
+    char *damaged; /* a file beside them that may be an image of the series; NULL: none */
 } lob_dicom_series;
 
 /* All zero: none. */
@@ -32,13 +35,14 @@ typedef struct {
 bool lob_dicom_is_folder(const char *path);
 
 /*
- * The series with images. Of a folder, those of all files in it, at most five folders down. Of a
- * file with several frames, itself; of one with a single image, the series that it belongs to, in
- * its folder.
+ * The series with images, and whether a damaged file beside these may be one more. Of a folder,
+ * those of all files in it, at most five folders down. Of a file with several frames, itself; of
+ * one with a single image, the series that it belongs to, in its folder.
  *
  *   list  out  overwritten; empty on failure
  *
- * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA (no image of DICOM is there), LOB_ENOMEM or LOB_ECANCEL.
+ * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA (no image of DICOM is there, or a damaged file where no
+ * other is), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)(void *user),
                              void *user, lob_error *error);
@@ -46,13 +50,13 @@ lob_status lob_dicom_list_of(lob_dicom_list *list, const char *path, int (*stop)
 void lob_dicom_list_free(lob_dicom_list *list);
 
 /*
- * Choose a series.
+ * Choose a series, beside whose images no file is damaged.
  *
  *   wanted  in   its number or its UID, followed by ":K" for the K-th of several volumes that it
  *                makes; NULL: the only one. Segmentations count only where there is nothing else
  *   volume  out  K from 1; 0: none was named
  *
- * Returns LOB_OK or LOB_EDATA with a line that lists them.
+ * Returns LOB_OK or LOB_EDATA with a line that lists them, or names the damaged file.
  */
 lob_status lob_dicom_choose(const lob_dicom_series **series, int *volume,
                             const lob_dicom_list *list, const char *wanted, const char *path,

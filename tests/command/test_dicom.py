@@ -256,6 +256,26 @@ def test_info_lists_series(study):
 
 
 @wants_dcm2niix
+def test_a_damaged_file_stops_the_series_beside_it(tmp_path, study):
+    """Series in other folders are read, and the list says which one is not; where nothing else is in its folder, it may belong
+    to any."""
+    folder, first, second = study
+    shutil.copytree(folder, tmp_path / "patient")
+    damaged = tmp_path / "patient" / "more" / "below" / "B009.dcm"
+    damaged.write_bytes(b"")
+    good("convert", "patient", "out.nii.gz", "--series", "2", cwd=tmp_path)
+    assert_agrees(tmp_path / "out.nii.gz", first)
+    refused(tmp_path, ["convert", "patient", "second.nii.gz", "--series", "5"], 65, "below/B009.dcm: is empty, cut off")
+    about = json.loads(good("info", "--json", "patient", cwd=tmp_path).stdout)
+    assert len(about["series"]) == 2 and about["damaged"] == ["patient/more/below/B009.dcm"]
+    told = good("info", "patient", cwd=tmp_path).stdout
+    assert "2  arterial  CT  14 images  36 columns  40 rows  " in told and "\ndamaged           patient/more/below/B009.dcm\n" in told
+    (tmp_path / "patient" / "alone").mkdir()
+    damaged.rename(tmp_path / "patient" / "alone" / "B009.dcm")
+    refused(tmp_path, ["convert", "patient", "third.nii.gz", "--series", "2"], 65, "alone/B009.dcm: is empty, cut off")
+
+
+@wants_dcm2niix
 def test_two_series_of_one_number(tmp_path):
     scans = [Series(blobs((4, 20, 20), seed), number=2) for seed in (1, 2)]
     for k, scan in enumerate(scans):

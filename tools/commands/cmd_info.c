@@ -100,6 +100,14 @@ static cJSON *describe_series(const lob_dicom_list *series, const char *path)
         LOB_JSON_NUMBERS(one, {"images", s->images}, {"columns", s->columns}, {"rows", s->rows});
         cJSON_AddStringToObject(one, "uid", s->uid);
     }
+    cJSON *const damaged = cJSON_AddArrayToObject(about, "damaged");
+    const char *last = "";
+    for (int i = 0; i < series->count; i++) { /* series of one folder have one in common */
+        const char *const file = series->series[i].damaged;
+        if (!file || strcmp(file, last) == 0) continue;
+        cJSON_AddItemToArray(damaged, cJSON_CreateString(file));
+        last = file;
+    }
     return about;
 }
 
@@ -165,7 +173,8 @@ const lob_command lob_command_info = {
         "not say how it lies has the orientation `unknown`. Micrometres are given too where the "
         "file does or voxels have a side below 0.02 mm. Of an HDF5 file with several data sets, "
         "path, type and shape of each; name one, as cells.h5:/raw, for the rest. Of a folder of "
-        "DICOM with several series, number, description and size of each; --series takes one. A "
+        "DICOM with several series, number, description and size of each, and files beside them "
+        "that are damaged; --series takes one. A "
         "series is converted by dcm2niix, which takes its time. A line under warnings says so when "
         "the file is shorter than its header asks for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",

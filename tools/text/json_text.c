@@ -27,7 +27,8 @@ static void print_key(const char *key, int indent, int width)
     printf("%*s", width == 0 ? 0 : length < width ? width - length : 1, "");
 }
 
-/* The texts and numbers of an object in one line. */
+/* The texts and numbers of an object in one line; numbers have their names, but for one that comes
+ * first. */
 static void print_row(const cJSON *object)
 {
     const cJSON *item;
@@ -35,6 +36,7 @@ static void print_row(const cJSON *object)
         if (item != object->child) fputs("  ", stdout);
         if (cJSON_IsString(item)) lob_print_safely(item->valuestring);
         if (cJSON_IsNumber(item)) printf("%.10g", item->valuedouble);
+        if (cJSON_IsNumber(item) && item != object->child) printf(" %s", item->string);
     }
 }
 
