@@ -177,13 +177,34 @@ def test_a_real_scan(tmp_path):
 REFUSED = [
     ("an image in channels", {"scan.nii": np.zeros((31, 29, 17, 1, 2), np.uint8)}, [], 65, "--channel"),
     ("a channel that is not there", {"scan.nii": np.zeros((31, 29, 17, 1, 2), np.uint8)}, ["--channel", "2"], 65, "channel 2"),
-    ("labels on another grid", {"labels.nii": np.ones((5, 4, 3), np.uint8)}, [], 65, "same grid"),
     ("labels in frames", {"labels.nii": np.zeros((31, 29, 17, 2), np.uint8)}, [], 65, "labels.nii"),
     ("labels that are none", {"labels.nii": np.full((31, 29, 17), 0.5, np.float32)}, [], 65, "not a whole number"),
     ("negative labels", {"labels.nii": np.full((31, 29, 17), -1, np.int16)}, [], 65, "below 0"),
     ("a table of another kind", {}, ["--table", "table.txt"], 64, ".tsv"),
     ("an unknown option", {}, ["--image", "scan.nii"], 64, "--image"),
 ]  # fmt: skip
+
+
+def test_labels_of_a_part_of_the_image(folder):
+    """The table is that of all labels filled up with 0, in the image's voxels, whichever way the part lies."""
+    whole = blobs()
+    whole[:4] = whole[-3:] = whole[:, :2] = whole[:, :, -5:] = 0
+    save(whole, folder / "labels.nii")
+    box = tuple(slice(a.min(), a.max() + 1) for a in np.nonzero(whole))
+    place = AFFINE.copy()
+    place[:3, 3] = (AFFINE @ [*(b.start for b in box), 1])[:3]
+    good("stats", "scan.nii", "labels.nii", "--table", "whole.tsv", cwd=folder)
+    save(whole[box], folder / "part.nii", affine=place)
+    stats(folder, labels="part.nii")
+    assert (folder / "table.tsv").read_text() == (folder / "whole.tsv").read_text()
+    turned = place @ np.array([[-1, 0, 0, whole[box].shape[0] - 1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    save(whole[box][::-1], folder / "turned.nii", affine=turned)
+    _, report, _ = stats(folder, labels="turned.nii")
+    assert (folder / "table.tsv").read_text() == (folder / "whole.tsv").read_text()
+    assert report["inputs"][1]["placed_at"] == [b.start for b in box]
+    place[0, 3] += 0.3
+    save(whole[box], folder / "between.nii", affine=place)
+    assert_one_line(lobule("stats", "scan.nii", "between.nii", cwd=folder), 65, "same grid")
 
 
 @pytest.mark.parametrize("what, files, options, code, part", REFUSED, ids=[row[0] for row in REFUSED])

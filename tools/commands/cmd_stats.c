@@ -45,10 +45,9 @@ static lob_status read_inputs(lob_session *s, work *w)
         return lob_fail_file(&s->error, LOB_EDATA, w->slabs.path,
                              "has %d channels; choose one with --channel N",
                              w->image.channels / (int)w->frames);
-    /* labels of a part of the image are not filled up: a table of that would be of other labels */
     LOB_TRY(lob_session_read(s, &w->labels, w->slabs.labels_path, LOB_FRAME_NONE));
     state_grid(&w->image, &w->labels, &w->stated);
-    LOB_TRY(lob_grid_match(s, &w->labels, w->slabs.labels_path, &w->image, w->slabs.path, false));
+    LOB_TRY(lob_grid_match(s, &w->labels, w->slabs.labels_path, &w->image, w->slabs.path, true));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, w->slabs.labels_path));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->slabs.labels_path));
     const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);
@@ -251,7 +250,8 @@ static void options(lob_rows *to, void *user)
     };
     const lob_option rows[] = {
         OPERAND_IMAGE(&w->slabs.path, "scan"),
-        OPERAND_LABELS(&w->slabs.labels_path, "labels on the image's grid; 0 is no label"),
+        OPERAND_LABELS(&w->slabs.labels_path,
+                       "labels on the image's grid, or a part of it; 0 is no label"),
         OPT_TABLE(&w->table_path, "where the table goes"),
         OPT_SCAN_NAME(&w->name),
         OPT_REGION_COLUMNS(&w->columns),
