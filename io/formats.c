@@ -205,6 +205,11 @@ lob_status lob_format_name_made(lob_volume *volume, const lob_location *where, l
         lob_warn(info,
                  "%s: its segments overlap (voxels: %lld); the segment that comes first counts",
                  where->path, (long long)where->made.overlapping);
+    if (!where->made.is_segmentation && volume->geometry.unoriented)
+        lob_warn(info,
+                 "%s: its images do not say where they lie, so that sides and the order of slices "
+                 "are not known",
+                 where->path);
     if (where->made.names.count == 0) return LOB_OK;
     lob_label_names_free(&volume->names);
     return lob_label_names_copy(&volume->names, &where->made.names);

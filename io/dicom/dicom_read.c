@@ -86,6 +86,17 @@ static void describe(const conversion *c, int number, const char *name)
 /* What dcm2niix says where slices do not lie at equal distances. */
 static const char varies[] = "Interslice distance varies";
 
+/* It has failed, having taken so many images. What it says of distances tells nobody of a damaged
+ * image, unless it names the file. */
+static lob_status lacks_images(const conversion *c, int64_t images, lob_status ran)
+{
+    if (strstr(c->text, "../in/")) return ran;
+    return LOB_FAIL(c, LOB_EDATA,
+                    "dcm2niix takes %lld of its %lld images, which do not lie at equal distances; "
+                    "the others are damaged",
+                    (long long)images, (long long)c->series->images);
+}
+
 /*
  * The volume that was asked for, of those that came; not one that is resampled, as dcm2niix adds it
  * where the gantry was tilted or distances vary.
@@ -104,7 +115,7 @@ static lob_status take_volume(conversion *c, char **names, int64_t all, lob_stat
         names[count++] = name;
         if (ran != LOB_OK && find_dims(&dims, &frames, c, name)) images += dims.nz * frames;
     }
-    if (ran != LOB_OK && images != c->series->images) return ran;
+    if (ran != LOB_OK && images != c->series->images) return lacks_images(c, images, ran);
     if (count == 0) return LOB_FAIL(c, LOB_EDATA, "dcm2niix makes no volume of it");
     if (c->volume > count)
         return LOB_FAIL(c, LOB_EDATA, "makes %lld volumes, and no number %d", (long long)count,

@@ -358,6 +358,26 @@ def test_a_damaged_file_is_named(tmp_path):
 
 
 @wants_dcm2niix
+def test_images_without_a_place_are_told_of(tmp_path):
+    folder = Series(blobs((6, 24, 20))).save(tmp_path / "scan")
+    assert good("convert", "scan", "out.nii.gz", cwd=tmp_path).stderr == ""
+    for path in folder.iterdir():
+        image = pydicom.dcmread(path)
+        del image.ImagePositionPatient, image.ImageOrientationPatient
+        image.save_as(path)
+    told = good("threshold", "scan", "-o", "mask.nii.gz", "--above", "60", cwd=tmp_path).stderr
+    assert told.count("note: scan: its images do not say where they lie") == 1
+
+
+@wants_dcm2niix
+def test_an_image_without_pixels_is_told_of(tmp_path):
+    folder = Series(blobs((6, 24, 20))).save(tmp_path / "scan")
+    whole = (folder / "IM0003.dcm").read_bytes()
+    (folder / "IM0003.dcm").write_bytes(whole[: whole.index(b"\xe0\x7f\x10\0OW")])
+    assert_one_line(lobule("info", "scan", cwd=tmp_path), 65, "dcm2niix takes 5 of its 6 images", "the others are damaged")
+
+
+@wants_dcm2niix
 def test_a_recipe_converts_once(tmp_path, study, monkeypatch):
     """Two lines read the folder, and a third its file: one conversion each."""
     folder, first, _ = study
