@@ -6,6 +6,7 @@
 #include "tools/text/text.h"
 #include "volumes/free.h"
 #include "volumes/lists.h"
+#include "volumes/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,11 +87,26 @@ static bool next_cells(lob_fields *cells, lob_columns *out)
     return true;
 }
 
-static lob_status check_quotes(const lob_columns *out, const lob_fields *cells, lob_error *error)
+static bool is_utf8(const char *text)
 {
-    if (out->rule != LOB_COLUMNS_EXACT || !cells->open) return LOB_OK;
-    return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
-                         "has a quote without its end; a cell is on one line");
+    size_t n = 1;
+    for (const unsigned char *c = (const unsigned char *)text; *c && n > 0; c += n)
+        n = lob_utf8_length(c);
+    return n > 0;
+}
+
+/* Spreadsheets save a CSV in a code of their own, in which no file would be found; between tabs a
+ * name may be any bytes. */
+static lob_status check_text(const lob_columns *out, const lob_fields *cells, lob_error *error)
+{
+    if (out->rule == LOB_COLUMNS_EXACT && cells->open)
+        return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
+                             "has a quote without its end; a cell is on one line");
+    for (int c = 0; c < cells->count && out->gap != '\t'; c++)
+        if (!is_utf8(cells->field[c]))
+            return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
+                                 "holds letters that are no UTF-8; save it as CSV UTF-8");
+    return LOB_OK;
 }
 
 static lob_status take_names(lob_columns *out, const lob_fields *cells, lob_error *error)
@@ -98,7 +114,7 @@ static lob_status take_names(lob_columns *out, const lob_fields *cells, lob_erro
     const bool exact = out->rule == LOB_COLUMNS_EXACT;
     out->names = calloc((size_t)cells->count + 1, sizeof *out->names);
     if (!out->names) return no_memory(out, error);
-    LOB_TRY(check_quotes(out, cells, error));
+    LOB_TRY(check_text(out, cells, error));
     if (exact && cells->count > MAX_COLUMNS)
         return lob_fail_line(error, LOB_EDATA, out->source, 1, "has more than %d columns",
                              MAX_COLUMNS);
@@ -118,7 +134,7 @@ static lob_status take_row(lob_columns *out, const lob_fields *cells, lob_error 
 {
     const int n = out->columns;
     const bool exact = out->rule == LOB_COLUMNS_EXACT;
-    LOB_TRY(check_quotes(out, cells, error));
+    LOB_TRY(check_text(out, cells, error));
     if (exact && cells->count != n)
         return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
                              "has %d cells, and the first line %d", cells->count, n);
