@@ -1,7 +1,6 @@
 /* Growths: shares, smoothed, grown, refined; the first on a coarser grid where the plan says so. */
 #include "kernels/arrays.h"
 #include "kernels/device/device_put.h"
-#include "kernels/refine/outvote.h"
 #include "kernels/segment/segment_job.h"
 
 #include <math.h>
@@ -176,40 +175,6 @@ static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth
     return st == LOB_OK ? lob_segment_here(j, seeds, own, error) : st;
 }
 
-/* Is the case sharp? A GPU's labels come here to be looked at. */
-static lob_status look_for_sharp(lob_segment_job *j, lob_error *error)
-{
-    lob_volume first = lob_volume_empty(), plain = lob_volume_empty();
-    const lob_place here = {.kind = LOB_PLACE_MEMORY};
-    const bool there = j->first.place.kind != LOB_PLACE_MEMORY;
-    lob_status st = LOB_OK;
-    if (there) st = lob_segment_copy(j, &first, &j->first, here, error);
-    if (there && st == LOB_OK) st = lob_segment_copy(j, &plain, &j->plain, here, error);
-    if (st == LOB_OK)
-        j->sharp =
-            lob_outvote_confirm(j->confirmed, j->agree, there ? first.data : j->first.data,
-                                there ? plain.data : j->plain.data, j->first.dims, j->plan->factor,
-                                j->plan->count, j->background, j->context->threads);
-    lob_segment_drop(j, &first);
-    lob_segment_drop(j, &plain);
-    return st;
-}
-
-/* Let the first growth and the plain one outvote the last one: both together, or, in sharp cases,
- * each of them. */
-static lob_status outvote(lob_segment_job *j, lob_volume *grown, lob_error *error)
-{
-    const lob_volume *const first = &j->first, *const plain = &j->plain;
-    LOB_TRY(look_for_sharp(j, error));
-    const lob_status st = j->sharp
-                              ? lob_segment_outvote_sharp(j, grown, first, plain, j->plan->count,
-                                                          j->background, j->agree, error)
-                              : lob_segment_outvote(j, grown, first, plain, j->background, error);
-    if (j->once) lob_segment_drop(j, &j->first);
-    if (j->once) lob_segment_drop(j, &j->plain);
-    return st;
-}
-
 /* Are a growth's shares asked for when it is done? */
 static bool keeps_shares(const lob_segment_job *j, const growth *g)
 {
@@ -285,7 +250,7 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
     lob_status st = find_seeds(j, &seeds, g, shares, error);
     if (st == LOB_OK)
         st = grow(j, &grown, g, &seeds, shares, false, (thick ? 0.4 : 0.6) * share, error);
-    if (st == LOB_OK && g->last && j->plain.data) st = outvote(j, &grown, error);
+    if (st == LOB_OK && g->last && j->plain.data) st = lob_segment_outvote(j, &grown, error);
     if (st == LOB_OK && thick) st = grow(j, &others, g, &seeds, shares, true, 0.2 * share, error);
     lob_segment_drop(j, &seeds);
     const bool lends = !j->context->device && j->context->max_memory == 0;

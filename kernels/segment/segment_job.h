@@ -77,8 +77,7 @@ typedef struct {
     lob_strokes counts;  /* of the seeds, by the box's slices; empty: there is one growth */
     int32_t background;  /* dense */
     bool sharp;          /* growth over the image alone confirms most labels (outvote.h), */
-    bool confirmed[LOB_SEGMENT_MAX_LABELS + 1]; /* these, dense; */
-    bool agree[LOB_SEGMENT_MAX_LABELS + 1];     /* on these it agrees */
+    bool confirmed[LOB_SEGMENT_MAX_LABELS + 1]; /* these, dense */
 } lob_segment_job;
 
 /* ---- memory ---- */
@@ -141,16 +140,9 @@ lob_status lob_segment_relabel(lob_segment_job *j, lob_volume *out, const lob_vo
 
 /* ---- sharp cases: segment_sharp.c ---- */
 
-/* Let two growths outvote labels (outvote.h); all are where the job's context computes. */
-lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, const lob_volume *first,
-                               const lob_volume *plain, int32_t background, lob_error *error);
-
-/* The same where the case is sharp: each growth by itself, the plain one on labels on which both
- * agree (count + 1 bools, of lob_outvote_confirm). */
-lob_status lob_segment_outvote_sharp(lob_segment_job *j, lob_volume *labels,
-                                     const lob_volume *first, const lob_volume *plain,
-                                     int32_t count, int32_t background, const bool *agree,
-                                     lob_error *error);
+/* Let the first growth and the plain one outvote labels, on their grid, and find out whether the
+ * case is sharp (outvote.h); all are where the job's context computes. */
+lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, lob_error *error);
 
 /*
  * Grow labels anew over the image in a band of 2 voxels on both sides of all borders, and let those
@@ -161,7 +153,7 @@ lob_status lob_segment_outvote_sharp(lob_segment_job *j, lob_volume *labels,
  *   image       in      of any type
  *   drawn       in      uint8, strokes, which keep their labels
  *   count       in      <= UINT8_MAX
- *   confirmed   in      count + 1 bools, of lob_outvote_confirm
+ *   confirmed   in      count + 1 bools, of a verdict of outvote.h
  *
  * Of the job it takes backend, context and memory, and of its plan how labels grow.
  */

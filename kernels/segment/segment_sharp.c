@@ -3,11 +3,15 @@
 #include "kernels/refine/outvote.h"
 #include "kernels/segment/segment_job.h"
 
+#include <string.h>
+
 /* Voxels on both sides of a border that grow anew. */
 static const double band = 2;
 
-lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, const lob_volume *first,
-                               const lob_volume *plain, int32_t background, lob_error *error)
+/* Let voxels of labels have their say by a verdict on two other volumes. */
+static lob_status change(lob_segment_job *j, lob_volume *labels, const lob_volume *first,
+                         const lob_volume *plain, const lob_outvote_verdict *verdict,
+                         lob_error *error)
 {
     const int64_t n = lob_voxels(labels);
     lob_device *const device = j->context->device;
@@ -15,42 +19,53 @@ lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, const lob
     lob_device_begin(device);
 #ifdef LOB_WITH_CUDA
     if (device)
-        st = lob_outvote_cuda(device, labels->data, first->data, plain->data, n, background, error);
+        st = lob_outvote_cuda(device, labels->data, first->data, plain->data, n, verdict, error);
 #else
     (void)error;
 #endif
     if (!device)
-        lob_outvote(labels->data, first->data, plain->data, n, background, j->context->threads);
+        lob_outvote(labels->data, first->data, plain->data, n, verdict, j->context->threads);
     lob_device_end(device);
     return st;
 }
 
-/* Labels of which some become another one. */
-static lob_status replace(lob_segment_job *j, lob_volume *out, const lob_volume *labels,
-                          int32_t count, const bool *of, bool which, int32_t by, lob_error *error)
+/* Count by labels where the context computes. */
+static lob_status look(lob_segment_job *j, lob_outvote_count total[LOB_OUTVOTE_LABELS],
+                       const lob_outvote_input *in, lob_error *error)
 {
-    int32_t values[UINT8_MAX];
-    lob_labels_rule rules[UINT8_MAX];
-    lob_labels_step step = {.kind = LOB_LABELS_RECODE, .rules = rules, .rest = LOB_LABELS_SAME};
-    for (int32_t l = 1; l <= count; l++) {
-        values[l - 1] = l;
-        if (of[l] == which)
-            rules[step.rule_count++] = (lob_labels_rule){.first = l, .last = l, .to = by};
-    }
-    return lob_segment_relabel(j, out, labels, count, values, &step, error);
+    lob_device *const device = j->context->device;
+    lob_status st = LOB_OK;
+    lob_device_begin(device);
+#ifdef LOB_WITH_CUDA
+    if (device) st = lob_outvote_look_cuda(device, total, in, error);
+#else
+    (void)error;
+#endif
+    if (!device) lob_outvote_look(total, in, j->context->threads);
+    lob_device_end(device);
+    return st;
 }
 
-lob_status lob_segment_outvote_sharp(lob_segment_job *j, lob_volume *labels,
-                                     const lob_volume *first, const lob_volume *plain,
-                                     int32_t count, int32_t background, const bool *agree,
-                                     lob_error *error)
+lob_status lob_segment_outvote(lob_segment_job *j, lob_volume *labels, lob_error *error)
 {
-    lob_volume said = lob_volume_empty();
-    LOB_TRY(lob_segment_outvote(j, labels, first, first, background, error));
-    lob_status st = replace(j, &said, plain, count, agree, false, background, error);
-    if (st == LOB_OK) st = lob_segment_outvote(j, labels, &said, &said, background, error);
-    lob_segment_drop(j, &said);
-    return st;
+    const lob_volume *const first = &j->first, *const plain = &j->plain;
+    const int *const step = j->plan->factor;
+    const lob_outvote_input in = {
+        .labels = labels->data,
+        .first = first->data,
+        .plain = plain->data,
+        .dims = labels->dims,
+        .step = {step[0], step[1], step[2]}
+    };
+    lob_outvote_count total[LOB_OUTVOTE_LABELS];
+    LOB_TRY(look(j, total, &in, error));
+    const lob_outvote_verdict verdict = lob_outvote_judge(total, j->plan->count, j->background);
+    j->sharp = verdict.sharp;
+    memcpy(j->confirmed, verdict.confirmed, sizeof j->confirmed);
+    LOB_TRY(change(j, labels, first, plain, &verdict, error));
+    if (j->once) lob_segment_drop(j, &j->first);
+    if (j->once) lob_segment_drop(j, &j->plain);
+    return LOB_OK;
 }
 
 /* What the band grows from: labels without it, but with all strokes. */
@@ -59,9 +74,29 @@ static lob_status leave_band(lob_segment_job *j, lob_volume *out, const lob_volu
 {
     const lob_labels_step erode = {.kind = LOB_LABELS_ERODE, .length = band, .voxels = true};
     int32_t values[UINT8_MAX];
-    for (int32_t l = 1; l <= count; l++) values[l - 1] = l;
+    lob_outvote_verdict strokes = lob_outvote_nothing();
+    strokes.from[0] = true;
+    for (int32_t l = 1; l <= count; l++) {
+        values[l - 1] = l;
+        strokes.first[l] = true;
+    }
     LOB_TRY(lob_segment_relabel(j, out, labels, count, values, &erode, error));
-    return lob_segment_outvote(j, out, drawn, drawn, 0, error);
+    return change(j, out, drawn, drawn, &strokes, error);
+}
+
+/* Let confirmed labels have what grew, in the place of each other and of background. */
+static lob_status take_grown(lob_segment_job *j, lob_volume *labels, const lob_volume *grown,
+                             int32_t count, int32_t background, const bool *confirmed,
+                             lob_error *error)
+{
+    lob_outvote_verdict verdict = lob_outvote_nothing();
+    verdict.from[0] = verdict.from[background] = true;
+    for (int32_t l = 1; l <= count; l++) {
+        if (!confirmed[l]) continue;
+        verdict.from[l] = verdict.first[l] = true;
+        verdict.rest[l] = (uint8_t)background;
+    }
+    return change(j, labels, grown, grown, &verdict, error);
 }
 
 /* Drop pieces without a stroke and fill holes, as refine.h does; nothing else. */
@@ -93,7 +128,6 @@ lob_status lob_segment_sharpen(lob_segment_job *j, lob_volume *labels, const lob
                                const bool *confirmed, double share, lob_error *error)
 {
     lob_volume seeds = lob_volume_empty(), grown = lob_volume_empty();
-    lob_volume taken = lob_volume_empty(), left = lob_volume_empty();
     lob_segment_turn turn;
     const lob_growcut_options options = lob_segment_growcut(j->plan);
     lob_status st = leave_band(j, &seeds, labels, drawn, count, error);
@@ -105,12 +139,13 @@ lob_status lob_segment_sharpen(lob_segment_job *j, lob_volume *labels, const lob
         st = j->backend->growcut(&out, NULL, &in, &options, lob_segment_begin(j, &turn, share),
                                  error);
     lob_segment_drop(j, &seeds);
-    if (st == LOB_OK) st = replace(j, &taken, &grown, count, confirmed, false, 0, error);
+    if (st == LOB_OK) st = take_grown(j, labels, &grown, count, background, confirmed, error);
+    if (st == LOB_OK) st = tidy(j, &grown, labels, image, drawn, count, background, share, error);
+    if (st == LOB_OK) {
+        const lob_volume tidied = grown;
+        grown = *labels;
+        *labels = tidied;
+    }
     lob_segment_drop(j, &grown);
-    if (st == LOB_OK) st = replace(j, &left, labels, count, confirmed, true, background, error);
-    if (st == LOB_OK) st = lob_segment_outvote(j, &left, &taken, &taken, background, error);
-    lob_segment_drop(j, &taken);
-    if (st == LOB_OK) st = tidy(j, labels, &left, image, drawn, count, background, share, error);
-    lob_segment_drop(j, &left);
     return st;
 }

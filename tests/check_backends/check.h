@@ -76,10 +76,11 @@ typedef struct {
     bool slow;
 } check_random;
 
-/* Appearance has refining too; of carry, fuse and register the context's device alone moves the
- * work to a GPU; cells and segment go by all slots that they need. */
+/* Appearance has refining too; of carry, fuse, outvote and register the context's device alone
+ * moves the work to a GPU; cells and segment go by all slots that they need. */
 extern const check_random check_appearance, check_basins, check_carry, check_cells, check_distance,
-    check_fuse, check_labels, check_maxima, check_register, check_resample, check_segment;
+    check_fuse, check_labels, check_maxima, check_outvote, check_register, check_resample,
+    check_segment;
 
 typedef struct {
     const char *name; /* as the slot in lob_backend */

@@ -36,6 +36,7 @@ static const check_algorithm algorithms[] = {
     {"maxima",      NULL,                       NULL,                         NULL,                      &check_maxima    },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps),
      NULL                                                                                                                 },
+    {"outvote",     NULL,                       NULL,                         NULL,                      &check_outvote   },
     {"register",    NULL,                       NULL,                         BENCH(bench_register),     &check_register  },
     {"resample",    NULL,                       NULL,                         NULL,                      &check_resample  },
     {"segment",     NULL,                       NULL,                         NULL,                      &check_segment   },

@@ -83,18 +83,19 @@ static lob_status outvote(lob_session *s, work *w)
         st = lob_seeds_labels(s, &by[i], paths[i], &w->seeds, w->seeds_path, &w->image,
                               w->image_path);
     if (st == LOB_OK) {
-        uint8_t *const plain = by[1].data;
-        bool agree[UINT8_MAX + 1];
-        int step[3];
-        for (int a = 0; a < 3; a++) step[a] = (int)w->plain_step[a];
-        w->sharp = lob_outvote_confirm(w->confirmed, agree, by[0].data, plain, w->labels.dims, step,
-                                       w->seeds.set.count, w->seeds.background, s->context.threads);
-        for (int64_t i = 0; w->sharp && i < lob_voxels(&w->labels); i++)
-            if (!agree[plain[i]]) plain[i] = 0;
-        int64_t changed = 0;
-        for (int i = w->sharp ? 0 : 1; i < 2; i++)
-            changed += lob_outvote(w->labels.data, by[w->sharp ? i : 0].data, by[i].data,
-                                   lob_voxels(&w->labels), w->seeds.background, s->context.threads);
+        lob_outvote_count total[LOB_OUTVOTE_LABELS];
+        lob_outvote_input in = {.labels = w->labels.data,
+                                .first = by[0].data,
+                                .plain = by[1].data,
+                                .dims = w->labels.dims};
+        for (int a = 0; a < 3; a++) in.step[a] = (int)w->plain_step[a];
+        lob_outvote_look(total, &in, s->context.threads);
+        const lob_outvote_verdict verdict =
+            lob_outvote_judge(total, w->seeds.set.count, w->seeds.background);
+        const int64_t changed = lob_outvote(w->labels.data, in.first, in.plain,
+                                            lob_voxels(&w->labels), &verdict, s->context.threads);
+        w->sharp = verdict.sharp;
+        memcpy(w->confirmed, verdict.confirmed, sizeof w->confirmed);
         cJSON_AddNumberToObject(s->results, "outvoted_voxels", (double)changed);
         cJSON_AddBoolToObject(s->results, "sharp", w->sharp);
     }
