@@ -63,6 +63,23 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
                                lob_error *error);
 
 /*
+ * A download part by part, in their order: while the caller has one, the next is on its way. Until
+ * the last has come, nothing else may be copied between ordinary memory and the device.
+ */
+typedef struct {
+    const void *from;
+    int64_t bytes;
+    int64_t at; /* how far parts have been given: 0 at first */
+} lob_device_reading;
+
+/*
+ *   part  out  the next part, in memory of the device's own, until the next call
+ *   n     out  bytes of it, a multiple of 256 but for the last; 0: there are no more
+ */
+lob_status lob_device_read(lob_device *device, lob_device_reading *reading, const void **part,
+                           int64_t *n, lob_error *error);
+
+/*
  * Memory of the device, aligned to 256 bytes, not cleared. Memory that was freed is kept for the
  * next that asks, until the device is closed. NULL may be freed; what was given last to the device
  * may still use it then.

@@ -493,44 +493,57 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
     return LOB_OK;
 }
 
-static bool is_pinned(const lob_device *device, const void *to, int64_t bytes)
+static int64_t part_at(const lob_device_reading *r, int64_t at)
 {
-    const uintptr_t first = (uintptr_t)device->pinned, at = (uintptr_t)to;
-    return first && at >= first && at + (uintptr_t)bytes <= first + (uintptr_t)device->pinned_bytes;
+    return r->bytes - at < STAGING_BYTES ? r->bytes - at : STAGING_BYTES;
+}
+
+/* The buffer of the part that begins there, and its event. */
+static int turn_at(int64_t at)
+{
+    return (int)(at / STAGING_BYTES & 1);
+}
+
+/* Let the part that begins there come. */
+static lob_status start_part(lob_device *device, const lob_device_reading *r, int64_t at,
+                             lob_error *error)
+{
+    if (at >= r->bytes) return LOB_OK;
+    LOB_CUDA(cudaMemcpyAsync(device->staging[turn_at(at)], (const unsigned char *)r->from + at,
+                             (size_t)part_at(r, at), cudaMemcpyDeviceToHost, device->stream));
+    LOB_CUDA(cudaEventRecord(device->staged[turn_at(at)], device->stream));
+    return LOB_OK;
+}
+
+lob_status lob_device_read(lob_device *device, lob_device_reading *r, const void **part, int64_t *n,
+                           lob_error *error)
+{
+    const bool timed = r->bytes > FEW_BYTES; /* else waiting for what computes them is all */
+    const int64_t at = r->at;
+    *n = part_at(r, at);
+    *part = device->staging[turn_at(at)];
+    LOB_TRY(at == 0 && timed ? lob_device_wait(device, error) : lob_device_enter(device, error));
+    const double start_s = lob_clock_s();
+    if (at == 0) LOB_TRY(start_part(device, r, 0, error));
+    LOB_TRY(start_part(device, r, at + STAGING_BYTES, error));
+    if (*n > 0) LOB_TRY(wait_for(device, device->staged[turn_at(at)], error));
+    r->at += *n;
+    if (timed) traffic.download_s += lob_clock_s() - start_s;
+    traffic.download_bytes += *n;
+    return LOB_OK;
 }
 
 lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
                                lob_error *error)
 {
-    const bool timed = bytes > FEW_BYTES; /* else waiting for what computes them is what it takes */
-    if (timed)
-        LOB_TRY(lob_device_wait(device, error));
-    else
-        LOB_TRY(lob_device_enter(device, error));
-    const double start_s = lob_clock_s();
-    const bool direct = is_pinned(device, to, bytes);
-    if (direct) {
-        LOB_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost, device->stream));
-        LOB_TRY(lob_device_wait(device, error));
+    lob_device_reading reading = {from, bytes, 0};
+    for (int64_t at = 0, n; at < bytes; at += n) {
+        const void *part;
+        LOB_TRY(lob_device_read(device, &reading, &part, &n, error));
+        const double start_s = lob_clock_s();
+        memcpy((unsigned char *)to + at, part, (size_t)n);
+        if (bytes > FEW_BYTES) traffic.download_s += lob_clock_s() - start_s;
     }
-    const int64_t parts = direct ? -1 : (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
-    for (int64_t part = 0; part <= parts; part++) { /* start one part, then finish the one before */
-        const int64_t at = part * STAGING_BYTES, before = at - STAGING_BYTES;
-        const int turn = (int)(part & 1);
-        if (part < parts) {
-            const int64_t n = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
-            LOB_CUDA(cudaMemcpyAsync(device->staging[turn], (const unsigned char *)from + at,
-                                     (size_t)n, cudaMemcpyDeviceToHost, device->stream));
-            LOB_CUDA(cudaEventRecord(device->staged[turn], device->stream));
-        }
-        if (part > 0) {
-            const int64_t n = bytes - before < STAGING_BYTES ? bytes - before : STAGING_BYTES;
-            LOB_TRY(wait_for(device, device->staged[turn ^ 1], error));
-            memcpy((unsigned char *)to + before, device->staging[turn ^ 1], (size_t)n);
-        }
-    }
-    if (timed) traffic.download_s += lob_clock_s() - start_s;
-    traffic.download_bytes += bytes;
     return LOB_OK;
 }
 

@@ -39,7 +39,7 @@ lob_status lob_device_block_take(lob_device *device, lob_device_block block, voi
 int64_t lob_device_block_capacity(const lob_device *device, lob_device_block block, int64_t wanted);
 
 /* Pinned memory of the host, at least size bytes; kept for the next caller, and what it held is
- * forgotten. A download arrives in it without a copy. Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE. */
+ * forgotten. Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE. */
 lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t size,
                                   lob_error *error);
 

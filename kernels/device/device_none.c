@@ -67,6 +67,8 @@ FAILS(lob_device_fetched, lob_device *device, const lob_device *by)
 FAILS(lob_device_after_fetches, lob_device *device)
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
+FAILS(lob_device_read, lob_device *device, lob_device_reading *reading, const void **part,
+      int64_t *n)
 FAILS(lob_device_pinned_take, lob_device *device, void **memory, int64_t size)
 FAILS(lob_device_fill, lob_device *device, void *memory, unsigned char value, int64_t bytes)
 FAILS(lob_device_put, lob_device *device, void *to, const uint64_t *items, int64_t n)

@@ -1,9 +1,10 @@
 /* The whole job: box, growths, what is told about them, and labels on the whole grid. */
 #include "kernels/arrays.h"
-#include "kernels/device/device_memory.h"
+#include "kernels/device/device.h"
 #include "kernels/segment/segment_job.h"
 #include "kernels/segment/segment_slices.h"
 #include "kernels/share.h"
+#include "volumes/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,6 @@ static lob_status lay_there(lob_segment_job *j, lob_volume *out, const lob_volum
     return j->backend->resample(out->data, &in, &options, lob_segment_begin(j, &turn, 0.01), error);
 }
 
-enum { CHUNK = 16 << 20 }; /* bytes that come from a GPU at once */
-
 /* Labels by a table. What lies side by side is mostly alike. */
 static void map_row(uint8_t *to, const uint8_t *from, int64_t n, const uint8_t *table)
 {
@@ -55,24 +54,26 @@ static void map_row(uint8_t *to, const uint8_t *from, int64_t n, const uint8_t *
     for (; i < n; i++) to[i] = table[from[i]];
 }
 
-/* Planes of the box from z on into the whole grid. */
-static void lay_planes(const lob_segment_job *j, lob_volume *out, const lob_volume *part,
-                       const unsigned char *planes, int64_t z, int64_t n, const uint8_t *table)
+/* n voxels of the box, from one on, into the whole grid. */
+static void lay_voxels(const lob_segment_job *j, lob_volume *out, const lob_volume *part,
+                       const unsigned char *voxels, int64_t from, int64_t n, const uint8_t *table)
 {
     const int64_t *const first = j->plan->box.first;
-    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes;
+    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes, end = from + n;
     const int64_t nx = part->dims.nx, ny = part->dims.ny;
     /* Fresh memory is cleared page by page where it is written first: by all threads. */
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
-    for (int64_t row = 0; row < n * ny; row++) {
-        const int64_t to_z = first[2] + z + row / ny, to_y = first[1] + row % ny;
-        const int64_t at = (to_z * out->dims.ny + to_y) * out->dims.nx + first[0];
+    for (int64_t row = from / nx; row < (end + nx - 1) / nx; row++) {
+        const int64_t x = row * nx < from ? from - row * nx : 0;
+        const int64_t count = (end < (row + 1) * nx ? end - row * nx : nx) - x;
+        const int64_t to_z = first[2] + row / ny, to_y = first[1] + row % ny;
+        const int64_t at = (to_z * out->dims.ny + to_y) * out->dims.nx + first[0] + x;
         unsigned char *const to = (unsigned char *)out->data + at * bytes;
-        const unsigned char *const from = planes + row * nx * bytes;
+        const unsigned char *const came = voxels + (row * nx + x - from) * bytes;
         if (table)
-            map_row(to, from, nx, table);
+            map_row(to, came, count, table);
         else
-            memcpy(to, from, (size_t)(nx * bytes));
+            memcpy(to, came, (size_t)(count * bytes));
     }
 }
 
@@ -81,24 +82,21 @@ static void lay_planes(const lob_segment_job *j, lob_volume *out, const lob_volu
 static lob_status lay_here(lob_segment_job *j, lob_volume *out, const lob_volume *part,
                            const uint8_t *table, lob_error *error)
 {
-    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes, nz = part->dims.nz;
-    const int64_t plane = part->dims.nx * part->dims.ny * bytes;
-    const int64_t most = plane < CHUNK ? CHUNK / plane : 1;
+    const int64_t bytes = (int64_t)lob_type_of(part->type)->bytes;
     lob_device *const device = j->context->device;
-    const unsigned char *const from = part->data;
-    void *pinned = NULL;
+    lob_device_reading reading = {.from = part->data, .bytes = lob_volume_bytes(part)};
+    lob_status st = LOB_OK;
     if (lob_volume_like(out, j->in->image, part->type, 1) != LOB_OK)
         return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     if (part->place.kind == LOB_PLACE_MEMORY) {
-        lay_planes(j, out, part, from, 0, nz, table);
+        lay_voxels(j, out, part, part->data, 0, lob_voxels(part), table);
         return LOB_OK;
     }
     lob_device_begin(device);
-    lob_status st = lob_device_pinned_take(device, &pinned, most * plane, error);
-    for (int64_t z = 0; st == LOB_OK && z < nz; z += most) {
-        const int64_t n = nz - z < most ? nz - z : most;
-        st = lob_device_download(device, pinned, from + z * plane, n * plane, error);
-        if (st == LOB_OK) lay_planes(j, out, part, pinned, z, n, table);
+    for (int64_t at = 0, n = 1; st == LOB_OK && n > 0; at += n) {
+        const void *voxels = NULL;
+        st = lob_device_read(device, &reading, &voxels, &n, error);
+        if (st == LOB_OK) lay_voxels(j, out, part, voxels, at / bytes, n / bytes, table);
     }
     lob_device_end(device);
     return st;
