@@ -74,5 +74,7 @@ FAILS(lob_device_fill, lob_device *device, void *memory, unsigned char value, in
 FAILS(lob_device_put, lob_device *device, void *to, const uint64_t *items, int64_t n)
 FAILS(lob_device_get, lob_device *device, void *to, const void *from, int bytes, int channels,
       int64_t voxels, const uint64_t *items, int64_t n)
+FAILS(lob_device_planes, lob_device *device, uint8_t *held, const void *from, int64_t bytes,
+      int64_t n)
 FAILS(lob_device_wait, lob_device *device)
 FAILS(lob_device_wait_stream, lob_device *device, void *stream)

@@ -30,6 +30,17 @@ lob_status lob_device_put(lob_device *device, void *to, const uint64_t *items, i
 lob_status lob_device_get(lob_device *device, void *to, const void *from, int bytes, int channels,
                           int64_t voxels, const uint64_t *items, int64_t n, lob_error *error);
 
+/*
+ * Which planes of device memory hold more than zeros?
+ *
+ *   held   out  n; 1 or 0, in ordinary memory
+ *   from   in   n planes of so many bytes
+ *
+ * Returns as lob_device_put; a plane takes a byte.
+ */
+lob_status lob_device_planes(lob_device *device, uint8_t *held, const void *from, int64_t bytes,
+                             int64_t n, lob_error *error);
+
 LOB_END_DECLS
 
 #endif

@@ -35,6 +35,29 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) get_kern
         ((T *)p.to)[i] = ((const T *)p.from)[i / p.n * p.voxels + (int64_t)(p.items[i % p.n] >> 8)];
 }
 
+struct planes_params {
+    uint8_t *held;
+    const void *from;
+    int64_t words, n; /* of a plane; planes */
+};
+
+static __device__ inline bool is_zero(uint8_t word)
+{
+    return word == 0;
+}
+
+static __device__ inline bool is_zero(const uint4 &word)
+{
+    return (word.x | word.y | word.z | word.w) == 0;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) planes_kernel(planes_params p)
+{
+    for (int64_t i = grid_first(); i < p.words * p.n; i += grid_step())
+        if (!is_zero(((const T *)p.from)[i])) p.held[i / p.words] = 1;
+}
+
 } /* namespace lob::put */
 
 using namespace lob::put;
@@ -70,6 +93,24 @@ lob_status lob_device_get(lob_device *device, void *to, const void *from, int by
     lob_status st = lob_device_upload(device, there, items, n * (int64_t)sizeof *items, error);
     if (st == LOB_OK) st = lob_launch_over(device, kernel, "single values", all, THREADS, p, error);
     if (st == LOB_OK) st = lob_device_download(device, to, p.to, all * bytes, error);
+    lob_device_free(device, there);
+    return st;
+}
+
+lob_status lob_device_planes(lob_device *device, uint8_t *held, const void *from, int64_t bytes,
+                             int64_t n, lob_error *error)
+{
+    const bool wide = ((uintptr_t)from | (uintptr_t)bytes) % sizeof(uint4) == 0;
+    void *there = NULL;
+    if (n == 0 || bytes == 0) return LOB_OK;
+    LOB_TRY(lob_device_alloc(device, &there, n, error));
+    const planes_params p = {(uint8_t *)there, from, wide ? bytes / (int64_t)sizeof(uint4) : bytes,
+                             n};
+    lob_status st = lob_device_fill(device, there, 0, n, error);
+    if (st == LOB_OK)
+        st = lob_launch_over(device, wide ? planes_kernel<uint4> : planes_kernel<uint8_t>,
+                             "planes that hold something", p.words * n, THREADS, p, error);
+    if (st == LOB_OK) st = lob_device_download(device, held, there, n, error);
     lob_device_free(device, there);
     return st;
 }

@@ -2,7 +2,9 @@
  * say of them. */
 #include "kernels/appearance/strokes.h"
 #include "kernels/arrays.h"
+#include "kernels/device/device_put.h"
 #include "kernels/segment/segment_job.h"
+#include "volumes/bytes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -213,18 +215,60 @@ static lob_status cut(lob_segment_part *part, const lob_volume *from,
     return st;
 }
 
+/* Bring those planes of strokes that hold some from a GPU; others are 0, and take no memory. held:
+ * which these are, a byte each. */
+static lob_status bring_planes(lob_volume *here, uint8_t *held, const lob_volume *strokes,
+                               const lob_context *context, lob_error *error)
+{
+    lob_device *const device = context->device;
+    const int64_t nz = strokes->dims.nz, bytes = lob_volume_bytes(strokes) / nz;
+    if (lob_volume_like(here, strokes, strokes->type, 1) != LOB_OK)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    here->slope = strokes->slope;
+    here->inter = strokes->inter;
+    lob_device_begin(device);
+    lob_status st = lob_device_planes(device, held, strokes->data, bytes, nz, error);
+    for (int64_t z = 0, end; st == LOB_OK && z < nz; z = end) {
+        for (end = z + 1; end < nz && held[end] == held[z];) end++;
+        if (held[z])
+            st = lob_device_download(device, (char *)here->data + z * bytes,
+                                     (const char *)strokes->data + z * bytes, (end - z) * bytes,
+                                     error);
+    }
+    lob_device_end(device);
+    return st;
+}
+
+/* Cut it out of strokes on a GPU. */
+static lob_status cut_there(lob_segment_part *part, const lob_volume *strokes,
+                            const lob_segment_within *within, lob_segment_zeros *zeros,
+                            const lob_context *context, lob_error *error)
+{
+    const int64_t nz = strokes->dims.nz;
+    lob_volume here = lob_volume_empty();
+    if (!lob_place_same(strokes->place, lob_context_place(context)))
+        return lob_fail(error, LOB_EDEVICE, "strokes on a GPU that the context does not have");
+    lob_segment_within some = {.box = within ? within->box : lob_box_whole(strokes->dims),
+                               .slices = malloc((size_t)nz)};
+    if (!some.slices) return lob_fail(error, LOB_ENOMEM, "no memory left for strokes");
+    lob_status st = bring_planes(&here, some.slices, strokes, context, error);
+    for (int64_t z = 0; st == LOB_OK && within && within->slices && z < nz; z++)
+        some.slices[z] = some.slices[z] && within->slices[z];
+    if (st == LOB_OK) st = cut(part, &here, &some, zeros, context, error);
+    lob_volume_free(&here);
+    free(some.slices);
+    return st;
+}
+
 lob_status lob_segment_cut(lob_segment_part *part, const lob_volume *strokes,
                            const lob_segment_within *within, lob_segment_zeros *zeros,
                            const lob_context *context, lob_error *error)
 {
-    const bool away = strokes->place.kind != LOB_PLACE_MEMORY;
-    lob_volume here = lob_volume_empty();
     *part = (lob_segment_part){.voxels = lob_volume_empty()};
     if (strokes->channels != 1)
         return lob_fail(error, LOB_EARG, "strokes have one channel, not %d", strokes->channels);
-    if (away) LOB_TRY(lob_volume_move(&here, strokes, (lob_place){0}, context, error));
-    const lob_status st = cut(part, away ? &here : strokes, within, zeros, context, error);
-    lob_volume_free(&here);
+    const lob_status st = (strokes->place.kind == LOB_PLACE_MEMORY ? cut : cut_there)(
+        part, strokes, within, zeros, context, error);
     if (st != LOB_OK) lob_segment_part_free(part);
     return st;
 }
