@@ -147,6 +147,9 @@ static void take(lob_dicom_header *out, const reader *r, const element *e)
     case TAG(0x0008, 0x0016):
         take_class(out, r, e);
         break;
+    case TAG(0x0008, 0x0020):
+        take_text(out->date, sizeof out->date, r, e);
+        break;
     case TAG(0x0008, 0x0060):
         take_text(out->modality, sizeof out->modality, r, e);
         break;

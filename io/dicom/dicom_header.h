@@ -20,6 +20,7 @@ typedef struct {
     char series[65];       /* Series Instance UID; never empty */
     char description[128]; /* as the file has it: any bytes, any character set */
     char modality[17];
+    char date[9];   /* of the study, as 20240102; empty: not given */
     int64_t number; /* of the series; -1: it has none */
     lob_dicom_plane plane;
     int64_t frames;       /* >= 1 */

@@ -88,6 +88,7 @@ static lob_dicom_series *series_of(lob_dicom_list *list, const lob_dicom_header 
     if (!made->description) return NULL;
     memcpy(made->uid, header->series, sizeof made->uid);
     memcpy(made->modality, header->modality, sizeof made->modality);
+    memcpy(made->date, header->date, sizeof made->date);
     list->count++;
     return made;
 }
@@ -204,7 +205,10 @@ static lob_status list_around(lister *l, const char *path, lob_error *error)
                                  ? DEFLATED
                                  : "is DICOM that names no series; name the folder of its images");
     if (header.plane.rows < 1 || header.plane.columns < 1)
-        return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image");
+        return lob_fail_file(error, LOB_EDATA, path, "is a DICOM file without an image%s",
+                             strcmp(header.modality, "RTSTRUCT") == 0
+                                 ? "; of contours `plastimatch convert` makes labels"
+                                 : "");
     if (header.frames > 1 || header.is_segmentation) {
         l->status = add_file(l->list, path, &header, bytes);
         return LOB_OK;

@@ -10,9 +10,9 @@
 
 typedef struct {
     char uid[65];
-    char *description; /* UTF-8, perhaps empty; malloc'ed */
-    char modality[17];
-    int64_t number; /* the scanner's; -1: none */
+    char *description;          /* UTF-8, perhaps empty; malloc'ed */
+    char modality[17], date[9]; /* of the study */
+    int64_t number;             /* the scanner's; -1: none */
     int rows, columns;
     int64_t images; /* frames of all files */
     bool is_segmentation;

@@ -247,8 +247,8 @@ def test_info_lists_series(study):
     folder, first, second = study
     about = json.loads(good("info", "--json", folder).stdout)
     assert about["series"] == [
-        {"number": 2, "description": "arterial", "modality": "CT", "images": 14, "columns": 36, "rows": 40, "uid": first.uid},
-        {"number": 5, "description": "venös; 'x'", "modality": "CT", "images": 9, "columns": 36, "rows": 40, "uid": second.uid},
+        {"number": 2, "description": "arterial", "modality": "CT", "date": "20240102", "images": 14, "columns": 36, "rows": 40, "uid": first.uid},
+        {"number": 5, "description": "venös; 'x'", "modality": "CT", "date": "20240102", "images": 9, "columns": 36, "rows": 40, "uid": second.uid},
     ]  # fmt: skip
     one = json.loads(good("info", "--json", folder, "--series", "5").stdout)
     assert one["format"] == "DICOM" and one["dims"] == [36, 40, 9]
@@ -269,7 +269,7 @@ def test_a_damaged_file_stops_the_series_beside_it(tmp_path, study):
     about = json.loads(good("info", "--json", "patient", cwd=tmp_path).stdout)
     assert len(about["series"]) == 2 and about["damaged"] == ["patient/more/below/B009.dcm"]
     told = good("info", "patient", cwd=tmp_path).stdout
-    assert "2  arterial  CT  14 images  36 columns  40 rows  " in told and "\ndamaged           patient/more/below/B009.dcm\n" in told
+    assert "2  arterial  CT  20240102  14 images  36 columns  40 rows  " in told and "\ndamaged           patient/more/below/B009.dcm\n" in told
     (tmp_path / "patient" / "alone").mkdir()
     damaged.rename(tmp_path / "patient" / "alone" / "B009.dcm")
     refused(tmp_path, ["convert", "patient", "third.nii.gz", "--series", "2"], 65, "alone/B009.dcm: is empty, cut off")
@@ -355,6 +355,15 @@ def test_a_damaged_file_is_named(tmp_path):
     whole = (folder / "4 é").read_bytes()
     (folder / "4 é").write_bytes(whole[:-500])
     assert_one_line(lobule("info", "scan", cwd=tmp_path), 65, "dcm2niix fails on it", str(folder.resolve() / "4 é"))
+
+
+def test_contours_are_named(tmp_path):
+    folder = Series(blobs((1, 24, 20))).save(tmp_path / "scan")
+    image = pydicom.dcmread(folder / "IM0000.dcm")
+    del image.PixelData, image.Rows, image.Columns
+    image.Modality = "RTSTRUCT"
+    image.save_as(tmp_path / "contours.dcm")
+    assert_one_line(lobule("info", "contours.dcm", cwd=tmp_path), 65, "without an image; of contours `plastimatch convert`")
 
 
 @wants_dcm2niix

@@ -97,6 +97,7 @@ static cJSON *describe_series(const lob_dicom_list *series, const char *path)
         if (s->number >= 0) cJSON_AddNumberToObject(one, "number", (double)s->number);
         cJSON_AddStringToObject(one, "description", s->description);
         cJSON_AddStringToObject(one, "modality", s->modality);
+        if (s->date[0]) cJSON_AddStringToObject(one, "date", s->date);
         LOB_JSON_NUMBERS(one, {"images", s->images}, {"columns", s->columns}, {"rows", s->rows});
         cJSON_AddStringToObject(one, "uid", s->uid);
     }
@@ -173,10 +174,10 @@ const lob_command lob_command_info = {
         "not say how it lies has the orientation `unknown`. Micrometres are given too where the "
         "file does or voxels have a side below 0.02 mm. Of an HDF5 file with several data sets, "
         "path, type and shape of each; name one, as cells.h5:/raw, for the rest. Of a folder of "
-        "DICOM with several series, number, description and size of each, and files beside them "
-        "that are damaged; --series takes one. A "
-        "series is converted by dcm2niix, which takes its time. A line under warnings says so when "
-        "the file is shorter than its header asks for.",
+        "DICOM with several series, number, description, date and size of each, and files beside "
+        "them that are damaged; --series takes one. A series is converted by dcm2niix, which takes "
+        "its time. A line under warnings says so when the file is shorter than its header asks "
+        "for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
     LOB_COMMAND_PARTS(settings, options, NULL, print_info, release),
 };
