@@ -217,14 +217,20 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
     return LOB_OK;
 }
 
-lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
-                         const char *image_path)
+static lob_status read_on(lob_session *s, lob_volume *out, const char *path,
+                          const lob_volume *image, const char *image_path, bool part)
 {
     LOB_TRY(lob_session_read(s, out, path, LOB_FRAME_NONE));
-    lob_status st = lob_grid_match(s, out, path, image, image_path, lob_session_is_labels(s, path));
+    lob_status st = lob_grid_match(s, out, path, image, image_path, part);
     if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
+}
+
+lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
+                         const char *image_path)
+{
+    return read_on(s, out, path, image, image_path, lob_session_is_labels(s, path));
 }
 
 lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path)
@@ -249,7 +255,7 @@ lob_status lob_grid_narrow(lob_session *s, lob_volume *labels, const char *path)
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path)
 {
-    LOB_TRY(lob_grid_read(s, out, path, image, image_path));
+    LOB_TRY(read_on(s, out, path, image, image_path, true));
     return lob_grid_narrow(s, out, path);
 }
 

@@ -61,7 +61,7 @@ lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], c
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
 
-/* lob_grid_read of labels, and lob_grid_narrow. */
+/* lob_grid_read of labels, which may cover a part of the image, and lob_grid_narrow. */
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path);
 
