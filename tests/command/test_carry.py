@@ -6,7 +6,7 @@ import json
 import nibabel
 import numpy as np
 import pytest
-from conftest import assert_one_line, good, load, lobule, rows_of, save
+from conftest import assert_one_line, good, load, lobule, refused, rows_of, save
 from in_process import in_process, package
 
 GRID = ["--grid", 10]
@@ -302,9 +302,33 @@ def test_a_resumed_batch_sees_that_a_mask_has_changed(cohort, tmp_path):
     assert "1 done before" in good(*words, cwd=tmp_path).stderr
     (tmp_path / "l3.nii.gz").touch()
     assert "1 done before" in good(*words, cwd=tmp_path).stderr
-    good("labels", cohort / "l3.nii.gz", "--merge", "4,9=9", "-o", "l3.nii.gz", "--force", cwd=tmp_path)
+    (tmp_path / "new.tsv").write_text("index\tname\n9\tnew\n")
+    good("labels", cohort / "l3.nii.gz", "--merge", "4,9=9", "--label-table", "new.tsv", "-o", "l3.nii.gz", "--force", cwd=tmp_path)
     assert "1 done;" in good(*words, cwd=tmp_path).stderr
     assert 9 in load(tmp_path / "one.nii.gz")
+
+
+def test_masks_of_3d_slicer(cohort, tmp_path):
+    """It cuts them to what is painted; they give the bytes of whole ones. Where one numbers structures in another order, votes
+    would mix them."""
+    names = {2: "liver", 4: "spleen", 5: "right kidney", 6: "left kidney"}
+    for i, numbers in ((2, names), (3, names), (4, {**names, 2: "Spleen", 4: "liver"})):
+        good("crop", cohort / f"l{i}.nii.gz", "--around", cohort / f"l{i}.nii.gz", "-o", tmp_path / "cut.nii.gz", "--force")
+        (tmp_path / "names.tsv").write_text("index\tname\n" + "".join(f"{k}\t{name}\n" for k, name in numbers.items()))
+        good("convert", "--labels", "cut.nii.gz", f"m{i}.seg.nrrd", "--label-table", "names.tsv", "--force", cwd=tmp_path)
+        assert nibabel.load(tmp_path / "cut.nii.gz").shape != (45, 33, 27)
+    for table, suffix in (("whole.tsv", "l{}.nii.gz"), ("parts.tsv", "m{}.seg.nrrd")):
+        rows = [f"{cohort}/s{i}.nii.gz\t{(cohort if suffix[0] == 'l' else tmp_path) / suffix.format(i)}\n" for i in (2, 3)]
+        (tmp_path / table).write_text("image\tlabels\n" + "".join(rows))
+        good("carry", cohort / "s1.nii.gz", "--atlases", table, "-o", table[:-4] + ".nii.gz", *GRID, cwd=tmp_path)
+    assert np.array_equal(load(tmp_path / "parts.nii.gz"), load(tmp_path / "whole.nii.gz"))
+    (tmp_path / "parts.tsv").write_text("image\tlabels\n" + rows[0] + f"{cohort}/s4.nii.gz\tm4.seg.nrrd\n")
+    refused(tmp_path, ["carry", cohort / "s1.nii.gz", "--atlases", "parts.tsv", "-o", "out.nii.gz", *GRID], 65,
+            "m4.seg.nrrd: calls label 2 'Spleen', which is label 4 in atlases before it")  # fmt: skip
+    pairs = [f"--atlas={cohort}/s2.nii.gz,{cohort}/l2.nii.gz", *(f"--atlas={cohort}/s2.nii.gz,m{i}.seg.nrrd" for i in (2, 4))]
+    good("fuse", cohort / "s2.nii.gz", *pairs[:2], "-o", "fused.nii.gz", cwd=tmp_path)
+    assert np.array_equal(load(tmp_path / "fused.nii.gz"), load(cohort / "l2.nii.gz"))
+    refused(tmp_path, ["fuse", cohort / "s2.nii.gz", *pairs, "-o", "out.nii.gz"], 65, "m4.seg.nrrd: calls label 2 'Spleen'")
 
 
 # ---- what is refused ----

@@ -37,6 +37,7 @@ static lob_status read_inputs(lob_session *s, work *w)
         const lob_atlas_file *const f = &w->files.file[i];
         if (w->method == 0) LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->on, w->scan));
         LOB_TRY(lob_grid_read_labels(s, &w->of[i], f->labels, &w->on, w->scan));
+        LOB_TRY(lob_atlas_names(s, &w->files, &w->of[i].names, f->labels));
     }
     return LOB_OK;
 }
