@@ -575,6 +575,14 @@ def test_a_bar_where_tqdm_is(capsys):
     assert "%" in capsys.readouterr().err
 
 
+def test_progress_is_told_within_the_first_sweep_of_a_growth():
+    """Which may be most of it; so Ctrl-C does not wait for its end."""
+    image, _, drawn = lobule.phantom("abdomen", shape=(120, 128, 144))
+    told = []
+    lobule.growcut(image, drawn, device="cpu", threads=1, progress=told.append)
+    assert max(np.diff([0, *told])) < 0.3
+
+
 def test_other_threads_run_on():
     image = np.random.default_rng(5).random((50, 120, 120))
     counted = 0

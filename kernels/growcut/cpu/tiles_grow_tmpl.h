@@ -242,13 +242,21 @@ static lob_status grow(engine *e, lob_error *error)
         for (int64_t t = 0; t < e->count; t++)
             if (lowest_key(&e->tile[t]) - base < e->window) active[n++] = t;
         const int workers = n < e->workers ? (int)n : e->workers;
+        const int64_t others = reached(e) - e->worker[0].reached;
+        atomic_bool stop = false;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(workers) if (workers > 1)
-        for (int64_t i = 0; i < n; i++) visit(e, active[i], &e->worker[omp_get_thread_num()], base);
-
+        for (int64_t i = 0; i < n; i++) {
+            worker *const w = &e->worker[omp_get_thread_num()];
+            if (atomic_load_explicit(&stop, memory_order_relaxed)) continue;
+            visit(e, active[i], w, base);
+            /* One sweep may be most of a growth: the calling thread, which is 0, asks within it. */
+            if (w == e->worker && i % 16 == 0 && lob_growcut_stops(e->section, others + w->reached))
+                atomic_store_explicit(&stop, true, memory_order_relaxed);
+        }
         st = count_bytes(e, error);
         for (int w = 0; w < e->workers; w++)
             if (e->worker[w].failed) st = LOB_ENOMEM;
-        if (st == LOB_OK && report_progress(e)) st = LOB_ECANCEL;
+        if (st == LOB_OK && (atomic_load(&stop) || report_progress(e))) st = LOB_ECANCEL;
     }
     free(active);
     return st;

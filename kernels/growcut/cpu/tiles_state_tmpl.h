@@ -463,12 +463,17 @@ static lob_status engine_alloc(engine *e, lob_error *error)
 
 /* ---- progress ---- */
 
+static int64_t reached(const engine *e)
+{
+    int64_t sum = 0;
+    for (int w = 0; w < e->workers; w++) sum += e->worker[w].reached;
+    return sum;
+}
+
 /* Report progress; returns whether to stop. */
 static bool report_progress(const engine *e)
 {
-    int64_t reached = 0;
-    for (int w = 0; w < e->workers; w++) reached += e->worker[w].reached;
-    return lob_growcut_stops(e->section, reached);
+    return lob_growcut_stops(e->section, reached(e));
 }
 
 #endif
