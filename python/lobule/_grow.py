@@ -46,6 +46,13 @@ def pair(limits: Any) -> tuple[float, float]:
     return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
+def label_type(largest: int) -> int:
+    """The least type that holds the labels of what follows a brush."""
+    if not 1 <= largest < 2**31:
+        raise InputError(f"labels is {largest}; it is the largest label, from 1 to {2**31 - 1}")
+    return int(library.lob_label_type(largest))
+
+
 # ---- GrowCut ----
 
 

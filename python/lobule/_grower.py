@@ -12,9 +12,9 @@ import numpy as np
 from . import _abi
 from ._asked import slice_axis
 from ._errors import InputError
-from ._grow import Neighbours, Norm, Rule, _growcut_options, begin
+from ._grow import Neighbours, Norm, Rule, _growcut_options, begin, label_type
 from ._library import check, library
-from ._public import Closing, Options, Range, Slices, public
+from ._public import Closing, Options, Range, Slices, public, shown
 from ._volumes import DTYPES, NOTHING, Held, held, volume
 
 if TYPE_CHECKING:
@@ -68,21 +68,21 @@ class Grower(Closing):
         max_cost: float = math.inf,
         **options: Unpack[Options],
     ) -> None:
+        super().__init__()
         self._grower = ctypes.c_void_p()
         self._call, of = begin(image, options)
         self._of, self.report = of, self._call.report
         axis = slice_axis(slices, of)
         chosen = _growcut_options(rule, norm, neighbours, axis, penalty, range, min_strength, max_cost, 0)
-        if labels < 1:
-            raise InputError(f"labels is {labels}; it is the largest label, from 1")
-        dtype = DTYPES[library.lob_label_type(labels)]
+        type_of = label_type(labels)
+        dtype = DTYPES[type_of]
         self._seeds: Held = held(np.zeros(of.voxels.shape[1:], dtype))
         self._labels: Held = held(np.zeros_like(self._seeds.array))
         self._strength: Held = held(np.zeros(self._seeds.array.shape, np.float32)) if strength else NOTHING
         self._mask = of.mask(mask)
         self._image, self._drawn = of.described(), volume(of)
         self._drawn.data, self._drawn.channels = self._seeds.address, 1
-        self._drawn.type = library.lob_label_type(labels)
+        self._drawn.type = type_of
         self._in = _abi.lob_growcut_input(
             pointer(self._image), pointer(self._drawn), labels, self._mask.address, None, of.place
         )
@@ -108,6 +108,7 @@ class Grower(Closing):
 
         Returns labels, the same array each time. Raises InputError where no seed lies on data.
         """
+        self._check_process()
         if not self._grower:
             raise InputError("this Grower is closed")
         box, changed, stats = _abi.lob_box(), _abi.lob_box(), _abi.lob_growcut_stats()
@@ -124,6 +125,8 @@ class Grower(Closing):
 
     def _set_box(self, box: _abi.lob_box, where: Sequence[slice]) -> None:
         sides = self.seeds.shape
+        if not isinstance(where, (tuple, list)) or not all(isinstance(part, slice) for part in where):
+            raise InputError(f"where is {shown(where)}; it is a tuple of slices, as (slice(12, 13),)")
         if len(where) > len(sides):
             raise InputError(f"where has {len(where)} slices; the image has {len(sides)} axes")
         given = [*where, *[slice(None)] * (len(sides) - len(where))]

@@ -12,6 +12,7 @@ import functools
 import inspect
 import math
 import operator
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -204,7 +205,16 @@ def public(function: F) -> F:
 
 
 class Closing:
-    """What is closed at the end of its `with`."""
+    """What is closed at the end of its `with`, in the process that made it."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def _check_process(self) -> None:
+        """A forked child has neither the threads of its parent nor what these were about to let go of."""
+        if os.getpid() != self._process:
+            name = type(self).__name__
+            raise InputError(f"this {name} is that of the process that was forked; open a {name} in this one")
 
     def close(self) -> None:
         raise NotImplementedError

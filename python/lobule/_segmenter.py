@@ -15,9 +15,9 @@ import numpy as np
 from . import _abi
 from ._device import GpuImage
 from ._errors import InputError
-from ._grow import begin
+from ._grow import begin, label_type
 from ._library import Call, check, library
-from ._public import Closing, Options, public
+from ._public import Closing, Options, public, shown
 from ._segment import SegmentChoices, choices, suggested, take, tell
 from ._volumes import DTYPES, Held, held
 
@@ -94,9 +94,8 @@ class Segmenter(Closing):
 
     @public
     def __init__(self, image: Any, labels: int = 255, *, suggest: int = 0, **options: Unpack[SegmentChoices]) -> None:
+        super().__init__()
         self._worker: threading.Thread | None = None
-        if labels < 1:
-            raise InputError(f"labels is {labels}; it is the largest label, from 1")
         given = {name: value for name, value in options.items() if name in Options.__annotations__}
         call, of = begin(image, given, gpu=True)
         if call.on_gpu:
@@ -107,7 +106,7 @@ class Segmenter(Closing):
         self._call: dict[str, Any] = {name: value for name, value in given.items() if name in kept}
         self._options = choices(**{name: value for name, value in options.items() if name not in given})
         self._suggest = suggest
-        type_of = library.lob_label_type(labels)
+        type_of = label_type(labels)
         self._largest, shape_of = labels, of.voxels.shape[1:]
         self._painted: Held = held(np.zeros(shape_of, DTYPES[type_of]))
         self._seen: Held = held(np.zeros(shape_of, DTYPES[type_of]))  # what the thread computes with
@@ -128,20 +127,23 @@ class Segmenter(Closing):
         self._problem: dict[str, BaseException | None] = {"labels": None, "doubt": None}
         self._worker = threading.Thread(target=self._work, name="lobule segmenter", daemon=True)
         self._worker.start()
-        self._process = os.getpid()
-        atexit.register(self._end)  # the thread may not outlive what it computes with
+        atexit.register(self.close)  # the thread may not outlive what it computes with
 
     # ---- strokes ----
 
     def draw(self, where: Any, label: Any) -> None:
         """Draw a label, or an array of labels, at an index of strokes: slices, a mask, numbers."""
-        with self._state:
+        given = np.asarray(label)
+        kind = given.dtype.kind
+        if kind not in "biuf" or (kind == "f" and (given != np.floor(given)).any()):
+            raise InputError(f"label is {shown(label)}; it is a whole number, or an array of them")
+        least, most = np.min(given, initial=0), np.max(given, initial=0)
+        with self._here():
             if not self._open:
                 raise InputError("this Segmenter is closed")
-            least, most = np.min(label, initial=0), np.max(label, initial=0)
             if least < 0 or most > self._largest:
                 raise InputError(f"label {least if least < 0 else most}: labels are 0..{self._largest}")
-            self._shown[where] = label
+            self._shown[where] = given
             self._drawn_at.append(where if _is_plain(where) else ...)
             self._changes += 1
             self._answer = (self._answer[0], "none" if self._answer[0] is None else "old")
@@ -151,13 +153,18 @@ class Segmenter(Closing):
         """Leave nothing drawn at an index of strokes."""
         self.draw(where, 0)
 
+    def _here(self) -> threading.Condition:
+        """The lock, in the process that has the thread."""
+        self._check_process()
+        return self._state
+
     # ---- answers ----
 
     @property
     def labels(self) -> Any:
         """The final answer to the strokes that are there, waited for: an array of its own, 0 for the
         background. Raises what segment would."""
-        with self._state:  # so that nothing changes between the two
+        with self._here():  # so that nothing changes between the two
             self.wait()
             return self.latest()[0]
 
@@ -172,11 +179,11 @@ class Segmenter(Closing):
         segment would."""
         if not self._suggest:
             raise InputError("doubt is told where suggest is given")
-        with self._state:
+        with self._here():
             return self._doubt if self._wait("doubt", timeout) else None
 
     def _wait(self, what: str, timeout: float | None) -> bool:
-        with self._state:
+        with self._here():
             if self._changes == 0 or not self._open:
                 raise InputError("this Segmenter is closed" if not self._open else "nothing has been drawn")
             done = self._state.wait_for(lambda: self._ended[what] == self._changes or not self._open, timeout)
@@ -190,7 +197,7 @@ class Segmenter(Closing):
     def latest(self) -> tuple[Any, str]:
         """The answer that is there, without waiting, and what it is: "none"; "preview" or "final", of
         the strokes that are there; "old", of earlier ones."""
-        with self._state:
+        with self._here():
             return self._answer
 
     # ---- the thread ----
@@ -301,15 +308,12 @@ class Segmenter(Closing):
 
     def close(self) -> None:
         """Cancel what is on its way, and give back the memory."""
-        if self._worker is None:
+        worker, self._worker = self._worker, None
+        if worker is None or os.getpid() != self._process:  # a forked child has no such thread
             return
         with self._state:
             self._open = False
             self._state.notify_all()
-        self._worker.join()
-        self._worker = None
-        atexit.unregister(self._end)
-
-    def _end(self) -> None:
-        if os.getpid() == self._process:  # a forked child has no such thread
-            self.close()
+        if worker is not threading.current_thread():  # as where progress closes
+            worker.join()
+        atexit.unregister(self.close)

@@ -98,6 +98,9 @@ def test_what_is_wrong_is_said():
         assert (grower.grow() == 2).all()
         with pytest.raises(lobule.InputError, match="steps of 1"):
             grower.grow((slice(0, 9, 2),))
+        for where in ("abc", (3,), slice(3), 4):
+            with pytest.raises(lobule.InputError, match="it is a tuple of slices"):
+                grower.grow(where)
         with pytest.raises(ValueError, match="read-only"):
             grower.labels[0] = 1
     with pytest.raises(lobule.InputError, match="closed"):

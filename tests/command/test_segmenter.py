@@ -162,8 +162,9 @@ def test_what_comes_in_comes_out():
 
 
 def test_what_is_wrong_is_said():
-    with pytest.raises(lobule.InputError, match="labels is 0"):
-        lobule.Segmenter(SCAN, 0)
+    for labels in (0, 2**31):
+        with pytest.raises(lobule.InputError, match=f"labels is {labels}; it is"):
+            lobule.Segmenter(SCAN, labels)
     with pytest.raises(TypeError, match="did you mean 'median'"):
         lobule.Segmenter(SCAN, medain=False)
     with pytest.raises(TypeError, match="passes is 1.5; it is a whole number"):
@@ -175,6 +176,10 @@ def test_what_is_wrong_is_said():
             segmenter.doubt()
         with pytest.raises(lobule.InputError, match=r"label 4: labels are 0\.\.3"):
             segmenter.draw((3, 3, 3), 4)
+        for label in (1.5, np.nan, "liver", None, [1, 2.5], 2**70):
+            with pytest.raises(lobule.InputError, match="it is a whole number"):
+                segmenter.draw((3, 3, slice(2)), label)
+        assert not segmenter.strokes.any()
         with pytest.raises(ValueError, match="read-only"):
             segmenter.strokes[0] = 1
         segmenter.draw((3, 3, 3), 1)
@@ -186,3 +191,62 @@ def test_what_is_wrong_is_said():
         segmenter.labels  # noqa: B018
     with pytest.raises(lobule.InputError, match="closed"):
         segmenter.erase(slice(None))
+
+
+def test_it_may_be_closed_by_its_own_progress_and_by_several_threads():
+    told = []
+    segmenter = lobule.Segmenter(SCAN, 3, progress=lambda done: (told.append(done), segmenter.close()), **ABOUT)
+    segmenter.draw(slice(None), STROKES)
+    with pytest.raises(lobule.InputError, match="closed"):
+        segmenter.labels  # noqa: B018
+    assert len(told) <= 1
+    segmenter.close()
+    for _ in range(20):
+        segmenter = lobule.Segmenter(SCAN, 3, **ABOUT)
+        failed, closing = [], []
+        for _ in range(4):
+            closing.append(threading.Thread(target=lambda: failed.extend(failure(segmenter.close))))
+            closing[-1].start()
+        for thread in closing:
+            thread.join()
+        assert failed == []
+
+
+def failure(function):
+    try:
+        function()
+    except Exception as problem:  # noqa: BLE001
+        return [problem]
+    return []
+
+
+FORKED = """
+import os, signal, sys, numpy, lobule
+scan, _, seeds = lobule.phantom("abdomen", shape=(24, 44, 52), spacing=(5, 5, 5))
+segmenter, grower = lobule.Segmenter(scan, 8), lobule.Grower(scan, 8)
+segmenter.draw(..., seeds)
+grower.seeds[...] = seeds
+labels, grown = segmenter.labels, grower.grow().copy()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)  # what waits for a thread that is not there would never end
+    refused = 0
+    for call in (lambda: segmenter.draw((0, 0, 0), 1), lambda: segmenter.labels, segmenter.latest, segmenter.wait, grower.grow):
+        try:
+            call()
+        except ValueError as problem:
+            refused += "of the process that was forked" in str(problem)
+    segmenter.close()
+    grower.close()
+    os._exit(0 if refused == 5 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert numpy.array_equal(segmenter.labels, labels) and numpy.array_equal(grower.grow(), grown)
+segmenter.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_forked_child_is_refused_what_its_parent_has(tmp_path):
+    (tmp_path / "forked.py").write_text(FORKED)
+    places = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "forked.py"], cwd=tmp_path, env={**os.environ, **places}, timeout=60, check=True)
