@@ -206,19 +206,32 @@ static lob_status find_first_voxels(call *c, int64_t *at, double share)
     return lob_run_table_visit(&c->runs, note_first_voxels, at, share, c->error);
 }
 
-static lob_status keep_values(call *c, int64_t *largest, double share)
+/* The value of each component: that of its first voxel, whose index it replaces. */
+static lob_status find_values(call *c, double **value, double share)
 {
     const int64_t count = c->out->count;
     int64_t *at = NULL;
-    lob_status st = lob_budget_alloc(&c->budget, &c->value, count, sizeof *c->value, c->error);
-    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, count, sizeof *at, c->error);
+    lob_status st = lob_budget_alloc(&c->budget, &at, count, sizeof *at, c->error);
+    *value = (void *)at;
     if (st == LOB_OK) st = find_first_voxels(c, at, share);
+    for (int64_t i = 0; st == LOB_OK && i < count; i++)
+        (*value)[i] = lob_component_value_at(c->in->image, at[i]);
+    return st;
+}
+
+static lob_status keep_values(call *c, int64_t *largest, double share)
+{
+    const int64_t count = c->out->count;
+    double *value = NULL;
+    lob_status st = find_values(c, &value, share);
+    if (st == LOB_OK)
+        st = lob_budget_alloc(&c->budget, &c->value, count, sizeof *c->value, c->error);
     *largest = 0;
     for (int64_t i = 0; st == LOB_OK && i < count; i++) {
-        st = lob_component_label_of_voxel(&c->value[i], c->in->image, at[i], c->error);
+        st = lob_component_label_of_value(&c->value[i], value[i], c->error);
         if (st == LOB_OK && c->value[i] > *largest) *largest = c->value[i];
     }
-    lob_budget_free(&c->budget, at, count, sizeof *at);
+    lob_budget_free(&c->budget, value, count, sizeof *value);
     return st;
 }
 
@@ -242,31 +255,15 @@ static lob_status paint_faces(call *c, int32_t **faces)
     return LOB_OK;
 }
 
-/* The value of each piece, which is that of its first voxel. */
-static lob_status find_values(call *c, double **value)
-{
-    const int64_t count = c->out->count;
-    int64_t *at = NULL;
-    lob_status st = lob_budget_alloc(&c->budget, value, count, sizeof **value, c->error);
-    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, count, sizeof *at, c->error);
-    if (st == LOB_OK) st = find_first_voxels(c, at, 0.87);
-    for (int64_t i = 0; st == LOB_OK && i < count; i++)
-        (*value)[i] = lob_component_value_at(c->in->image, at[i]);
-    lob_budget_free(&c->budget, at, count, sizeof *at);
-    return st;
-}
-
 /* All that is asked of pieces beside their numbers; freed by settle, where it is not taken over. */
-static lob_status describe(call *c, lob_slab_found *found, int32_t **faces)
+static lob_status describe(call *c, lob_slab_found *found)
 {
     static const double sum[2] = {0.8, 0.85};
     const lob_components_options *const o = c->options;
     lob_components_output *const out = c->out;
     if (o->regions) LOB_TRY(measure(c, sum));
-    if (o->keep_values) LOB_TRY(find_values(c, &found->value));
-    if (o->slice_axis != 2) LOB_TRY(paint_faces(c, faces));
-    found->first_plane = *faces;
-    found->last_plane = *faces ? *faces + c->runs.dims.nx * c->runs.dims.ny : NULL;
+    if (o->keep_values) LOB_TRY(find_values(c, &found->value, 0.87));
+    if (o->slice_axis != 2) LOB_TRY(paint_faces(c, &found->faces));
     found->regions = out->regions;
     found->values = out->values;
     out->regions = NULL;
@@ -280,19 +277,18 @@ static lob_status settle(call *c)
     const lob_components_share *const share = c->in->share;
     lob_run_table *const t = &c->runs;
     lob_components_output *const out = c->out;
-    int32_t *faces = NULL;
     const uint32_t *label = NULL;
-    lob_slab_found found = {t->components, out->foreground, out->not_finite, .voxels = NULL};
+    lob_slab_found found = {t->components, out->foreground, out->not_finite, .held = 0};
     lob_status st = LOB_OK;
     if (!share->known && lob_components_selects(c->options))
         st = count_voxels(c, &found.voxels, 0.55);
     if (st == LOB_OK) st = number_all(c);
-    if (st == LOB_OK && !share->known) st = describe(c, &found, &faces);
+    if (st == LOB_OK && !share->known) st = describe(c, &found);
     found.held = c->budget.held;
     if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, c->error);
-    for (int64_t i = 0; st == LOB_OK && out->type != LOB_TYPES && i < t->pieces; i++)
+    for (int64_t i = 0; st == LOB_OK && share->paints && i < t->pieces; i++)
         t->number[i] = label[t->number[i] - 1];
-    lob_budget_free(&c->budget, faces, 2 * t->dims.nx * t->dims.ny, sizeof *faces);
+    lob_budget_free(&c->budget, found.faces, 2 * t->dims.nx * t->dims.ny, sizeof *found.faces);
     lob_budget_free(&c->budget, found.values, out->count, sizeof *found.values);
     lob_budget_free(&c->budget, found.regions, out->count, sizeof *found.regions);
     lob_budget_free(&c->budget, found.value, out->count, sizeof *found.value);
@@ -465,14 +461,15 @@ static lob_status choose(call *c)
 static lob_status label_image(call *c)
 {
     static const double join[2] = {0.25, 0.5};
+    const lob_components_share *const share = c->in->share;
     lob_components_output *out = c->out;
     const lob_status st = lob_label_runs(&c->runs, join, c->error);
     out->foreground = atomic_load(&c->foreground);
     out->not_finite = atomic_load(&c->not_finite);
     if (st != LOB_OK) return st;
     out->found = c->runs.components;
-    LOB_TRY(c->in->share ? settle(c) : choose(c));
-    return out->type == LOB_TYPES ? LOB_OK : write_labels(c, 0.95);
+    LOB_TRY(share ? settle(c) : choose(c));
+    return share && !share->paints ? LOB_OK : write_labels(c, 0.95);
 }
 
 lob_status lob_components_cpu(lob_components_output *out, const lob_components_input *in,

@@ -18,20 +18,22 @@ enum { VALUE_THREADS = 256 };
 typedef struct {
     lob_device_image image;
     int64_t n;
-    u64 *member; /* indices of voxels; replaced by the bits of their stored values as doubles */
+    double slope, inter;
+    u64 *member; /* indices of voxels; replaced by the bits of their values */
 } gather_params;
 
 static __global__ void __launch_bounds__(VALUE_THREADS) gather_kernel(gather_params g)
 {
     const int64_t step = grid_step();
     for (int64_t i = grid_first(); i < g.n; i += step)
-        g.member[i] = (u64)__double_as_longlong(lob_stored_value(&g.image, (int64_t)g.member[i]));
+        g.member[i] = (u64)__double_as_longlong(lob_component_value(
+            lob_stored_value(&g.image, (int64_t)g.member[i]), g.slope, g.inter));
 }
 
 /* What the host selects with, found of each, in a block that begins with voxels. */
 typedef struct {
     int64_t *voxels; /* later of other use */
-    double *stored;  /* the value of the component's voxels */
+    double *kept;    /* the value of the component's voxels */
     int32_t *label;  /* its number among the selected ones; 0: taken out */
     int32_t *value;  /* of selected components, by number */
 } selection;
@@ -39,13 +41,13 @@ typedef struct {
 static lob_status selection_alloc(selection *s, int64_t found, lob_error *error)
 {
     const size_t n = (size_t)found;
-    const size_t each = sizeof *s->voxels + sizeof *s->stored + sizeof *s->label + sizeof *s->value;
+    const size_t each = sizeof *s->voxels + sizeof *s->kept + sizeof *s->label + sizeof *s->value;
     s->voxels = (int64_t *)malloc(n * each + 1);
     if (!s->voxels)
         return lob_fail(error, LOB_ENOMEM, "no memory to choose among %lld components",
                         (long long)found);
-    s->stored = (double *)(s->voxels + n);
-    s->label = (int32_t *)(s->stored + n);
+    s->kept = (double *)(s->voxels + n);
+    s->label = (int32_t *)(s->kept + n);
     s->value = s->label + n;
     return LOB_OK;
 }
@@ -66,33 +68,31 @@ static lob_status fetch_members(call *c, selection *s, lob_components_output *ou
     return LOB_OK;
 }
 
-static lob_status fetch_values(call *c, selection *s, lob_error *error)
+/* The value of each component, by way of the sizes' memory. */
+static lob_status fetch_values(call *c, double *value, lob_error *error)
 {
+    const lob_volume *const image = c->in->image;
     gather_params g = {};
-    g.image = lob_device_image_of(c->in->image, c->arrays->image, NULL, NULL);
+    g.image = lob_device_image_of(image, c->arrays->image, NULL, NULL);
     g.n = c->found;
+    g.slope = image->slope;
+    g.inter = image->inter;
     g.member = (u64 *)c->per_component;
     LOB_TRY(find_members(c, g.member, error));
     LOB_TRY(
         lob_launch_over(c->device, gather_kernel, "reading values", g.n, VALUE_THREADS, g, error));
-    return lob_device_download(c->device, s->stored, g.member, g.n * (int64_t)sizeof *s->stored,
-                               error);
+    return lob_device_download(c->device, value, g.member, g.n * (int64_t)sizeof *value, error);
 }
 
 /* The value of each selected component, by its number, by way of the sizes' memory. */
 static lob_status select_values(const call *c, selection *s, int64_t selected, int64_t *largest,
                                 lob_error *error)
 {
-    lob_volume voxel = {};
-    voxel.type = LOB_F64;
-    voxel.slope = c->in->image->slope;
-    voxel.inter = c->in->image->inter;
     *largest = 0;
     for (int64_t i = 0; i < c->found; i++)
         if (s->label[i]) s->voxels[s->label[i] - 1] = i;
     for (int64_t i = 0; i < selected; i++) {
-        voxel.data = &s->stored[s->voxels[i]];
-        LOB_TRY(lob_component_label_of_voxel(&s->value[i], &voxel, 0, error));
+        LOB_TRY(lob_component_label_of_value(&s->value[i], s->kept[s->voxels[i]], error));
         if (s->value[i] > *largest) *largest = s->value[i];
     }
     return LOB_OK;
@@ -116,7 +116,7 @@ static lob_status select(call *c, selection *s, const uint32_t **label, lob_comp
     *largest = out->count;
     if (lob_components_lists_members(o)) LOB_TRY(fetch_members(c, s, out, error));
     if (!o->keep_values) return LOB_OK;
-    LOB_TRY(fetch_values(c, s, error));
+    LOB_TRY(fetch_values(c, s->kept, error));
     return select_values(c, s, out->count, largest, error);
 }
 
@@ -197,34 +197,78 @@ static lob_status measure(call *c, lob_components_output *out, const uint32_t *l
     return measured ? LOB_OK : measure_labels(c, out, error);
 }
 
-/* ---- a slab of a team ---- */
-
-/* What the team is told of the slab's pieces. */
-static lob_status tell_pieces(call *c, lob_slab_found *found, lob_error *error)
+/* Regions and, where there are any, values, from device memory. */
+static lob_status fetch_table(lob_components_output *out, const lob_components_input *in,
+                              lob_device *device, lob_error *error)
 {
-    u64 *const voxels = (u64 *)c->per_component;
-    LOB_TRY(join_seam(c, found, error));
-    if (!lob_components_selects(c->options)) return LOB_OK;
-    LOB_TRY(count_voxels(c, voxels, error));
-    return lob_device_result(c->device, (void **)&found->voxels, voxels,
-                             c->found * (int64_t)sizeof *voxels, {}, error);
+    void *const regions = out->regions, *const values = out->values;
+    out->regions = NULL;
+    out->values = NULL;
+    LOB_TRY(lob_device_result(device, (void **)&out->regions, regions,
+                              out->count * (int64_t)sizeof(lob_region), {}, error));
+    if (!in->intensities) return LOB_OK;
+    return lob_device_result(device, (void **)&out->values, values,
+                             out->count * (int64_t)sizeof(lob_region_values), {}, error);
 }
 
-/* The labels that the team gives to the pieces, into device memory. */
+/* ---- a slab of several ---- */
+
+/* All that is asked of pieces beside their numbers; regions are left in out. */
+static lob_status describe(call *c, lob_slab_found *found, lob_components_output *out,
+                           lob_error *error)
+{
+    const lob_components_options *const o = c->options;
+    u64 *const voxels = (u64 *)c->per_component;
+    const int64_t bytes = c->found * (int64_t)sizeof *voxels;
+    bool measured;
+    LOB_TRY(c->in->share->team ? join_seam(c, found, error) : fetch_faces(c, found, error));
+    if (lob_components_selects(o)) {
+        LOB_TRY(count_voxels(c, voxels, error));
+        LOB_TRY(lob_device_result(c->device, (void **)&found->voxels, voxels, bytes, {}, error));
+    }
+    if (o->keep_values) {
+        found->value = (double *)malloc((size_t)bytes + 1);
+        if (!found->value) return lob_fail(error, LOB_ENOMEM, "no memory for values");
+        LOB_TRY(fetch_values(c, found->value, error));
+    }
+    if (!o->regions) return LOB_OK;
+    out->fine = *c->in->share->fine;
+    LOB_TRY(measure_runs(c, out, NULL, &measured, error));
+    return fetch_table(out, c->in, c->device, error);
+}
+
+/* Bytes of the arrays that describe pieces. */
+static int64_t bytes_of(const call *c, const lob_slab_found *found)
+{
+    const int64_t faces = 2 * (int64_t)c->join.nx * c->join.ny;
+    return (found->faces ? faces * (int64_t)sizeof *found->faces : 0) +
+           found->pair_count * (int64_t)sizeof *found->pairs +
+           found->found * (int64_t)((found->voxels ? sizeof *found->voxels : 0) +
+                                    (found->value ? sizeof *found->value : 0) +
+                                    (found->regions ? sizeof *found->regions : 0) +
+                                    (found->values ? sizeof *found->values : 0));
+}
+
+/* Tell of the pieces; the labels that come back go into device memory. */
 static lob_status settle(call *c, uint32_t *labels, lob_components_output *out, lob_error *error)
 {
     const lob_components_share *const share = c->in->share;
     const uint32_t *label = NULL;
     lob_slab_found found = {c->found, out->foreground, out->not_finite};
-    lob_status st = tell_pieces(c, &found, error);
-    found.held = lob_device_budget_held(&c->budget) +
-                 found.pair_count * (int64_t)sizeof *found.pairs +
-                 (found.voxels ? c->found * (int64_t)sizeof *found.voxels : 0);
-    if (st == LOB_OK) st = share->settle(share->user, &label, &out->type, &found, error);
-    if (st == LOB_OK)
+    lob_status st = share->known ? LOB_OK : describe(c, &found, out, error);
+    if (st == LOB_OK) {
+        found.regions = out->regions;
+        found.values = out->values;
+        found.held = lob_device_budget_held(&c->budget) + bytes_of(c, &found);
+        st = share->settle(share->user, &label, &out->type, &found, error);
+        out->regions = NULL;
+        out->values = NULL;
+    }
+    if (st == LOB_OK && share->paints)
         st = lob_device_upload(c->device, labels, label, c->found * (int64_t)sizeof *label, error);
-    free(found.voxels);
-    free(found.pairs);
+    void *const arrays[] = {found.faces,   found.voxels, found.value,
+                            found.regions, found.values, found.pairs};
+    for (void *array : arrays) free(array);
     return st;
 }
 
@@ -239,6 +283,7 @@ static lob_status label_all(call *c, selection *s, lob_components_output *out, l
     if (c->in->share) {
         uint32_t *const labels = (uint32_t *)((u64 *)c->per_component + c->found);
         LOB_TRY(settle(c, labels, out, error));
+        if (!c->in->share->paints) return LOB_OK;
         return write_labels(c, c->arrays->labels, out->type, labels, false, error);
     }
     if (c->component_bytes) LOB_TRY(select(c, s, &label, out, &largest, error));
@@ -307,20 +352,13 @@ static lob_status label_on_device(const device_arrays *arrays, lob_components_ou
     return st;
 }
 
-/* Labels to in->place; regions and values, where there are any, to ordinary memory. */
+/* Labels to in->place, if there are any; the table to ordinary memory. */
 static lob_status receive(lob_components_output *out, void *labels, const lob_components_input *in,
                           bool measured, lob_device *device, lob_error *error)
 {
+    if (measured) LOB_TRY(fetch_table(out, in, device, error));
+    if (in->share && !in->share->paints) return LOB_OK;
     const int64_t bytes = lob_voxels(in->image) * (int64_t)lob_type_of(out->type)->bytes;
-    void *regions = out->regions, *values = out->values;
-    out->regions = NULL;
-    out->values = NULL;
-    if (measured)
-        LOB_TRY(lob_device_result(device, (void **)&out->regions, regions,
-                                  out->count * (int64_t)sizeof(lob_region), {}, error));
-    if (measured && in->intensities)
-        LOB_TRY(lob_device_result(device, (void **)&out->values, values,
-                                  out->count * (int64_t)sizeof(lob_region_values), {}, error));
     return lob_device_result(device, &out->labels, labels, bytes, in->place, error);
 }
 
@@ -337,10 +375,11 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     if (!device) return lob_device_missing(error);
     LOB_TRY(lob_components_check(in, options, error));
     const lob_volume *image = in->image, *intensities = in->intensities;
-    const bool narrow = options->type != LOB_TYPES && !options->keep_values;
+    const bool paints = !in->share || in->share->paints;
+    const bool narrow = options->type != LOB_TYPES && (in->share || !options->keep_values);
     const int64_t voxels = lob_voxels(image);
     const lob_type_info *type = lob_type_of(narrow ? options->type : LOB_I32);
-    const int64_t label_bytes = lob_product(voxels, (int64_t)type->bytes, 1, 1);
+    const int64_t label_bytes = paints ? lob_product(voxels, (int64_t)type->bytes, 1, 1) : 0;
     const bool same = intensities && intensities->data == image->data; /* sent once */
     LOB_TRY(lob_device_result_room(device, &room, label_bytes, in->place, error));
     const lob_device_array sent[] = {
@@ -354,7 +393,8 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     if (st == LOB_OK)
         st = lob::components::label_on_device(&arrays, out, in, options, context, error);
     if (st == LOB_OK)
-        st = lob::components::receive(out, arrays.labels, in, options->regions, device, error);
+        st = lob::components::receive(out, arrays.labels, in, options->regions && !in->share,
+                                      device, error);
     if (st == LOB_OK && room) {
         out->device = device;
         room = NULL;

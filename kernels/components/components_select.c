@@ -252,12 +252,6 @@ double lob_component_value_at(const lob_volume *image, int64_t at)
     return lob_component_value(stored, image->slope, image->inter);
 }
 
-lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
-                                        lob_error *error)
-{
-    return lob_component_label_of_value(label, lob_component_value_at(image, at), error);
-}
-
 void lob_components_output_free(lob_components_output *out)
 {
     lob_array_free(out->device, out->labels);

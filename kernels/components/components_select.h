@@ -57,10 +57,8 @@ lob_status lob_components_type(lob_type *type, int64_t largest,
  */
 lob_status lob_component_label_of_value(int32_t *label, double value, lob_error *error);
 
-/* The value of voxel `at` of an image of one channel; and its label. */
+/* The value of voxel `at` of an image of one channel. */
 double lob_component_value_at(const lob_volume *image, int64_t at);
-lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
-                                        lob_error *error);
 
 LOB_END_DECLS
 

@@ -17,8 +17,8 @@
  *   join/tile_join_cuda.cu         stage 2: from the bits of a tile to its pieces: local roots
  *   join/tile_join_faces_cuda.cu   the same where values decide and neighbours share faces
  *   join/border_join_cuda.cu       stage 3: union-find over pieces, across the borders of tiles
- *   join/seam_cuda.cu              of a rank's slab: pairs of its pieces and those of the next slab
- *   join/number_cuda.cu            stage 4: from roots to component numbers in raster order
+ *   join/seam_cuda.cu              of a slab: the pieces of its faces, or pairs with the next
+ * rank's join/number_cuda.cu            stage 4: from roots to component numbers in raster order
  *   label/paint_cuda.cu            stage 5: voxel -> run -> local root -> piece -> component, label
  *   label/holes_cuda.cu            components of the background fill holes: all stages once more
  *   measure/measure_cuda.cu        regions from runs, without reading labels; its files are listed
@@ -98,7 +98,8 @@ lob_status join_pieces(call *c, lob_error *error);
 const uint32_t *found_on_device(const join_params &p);
 lob_status fetch_found(call *c, lob_error *error);
 
-/* Of a slab of a team, when it is joined: found's pairs. The last rank has none. */
+/* Of a slab, when it is joined: found's faces, or in a team its pairs. The last rank has none. */
+lob_status fetch_faces(call *c, lob_slab_found *found, lob_error *error);
 lob_status join_seam(call *c, lob_slab_found *found, lob_error *error);
 
 /* Stages 2 to 4, by join_pieces: pieces in tiles (two forms); which pieces are one component;
@@ -136,7 +137,8 @@ lob_status write_labels(call *c, void *labels, lob_type type, const uint32_t *la
  *   out       in/out  count is the number of rows; regions and values, in LOB_DEVICE_LISTS, and
  *                     fine are set
  *   label     in      as above
- *   measured  out     false: there is no memory for it, and nothing has been done
+ *   measured  out     false: there is no memory for it, and nothing has been done. A slab is
+ *                     refused then, LOB_ENOMEM; its fine levels are given
  */
 lob_status measure_runs(call *c, lob_components_output *out, const uint32_t *label, bool *measured,
                         lob_error *error);

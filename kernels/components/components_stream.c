@@ -1,9 +1,8 @@
 /*
- * Components slab by slab, in two passes over the volume. The first finds the pieces of each slab
- * and joins them across seams (join/slab_pieces.h). The second finds them again and paints them
- * with the labels of the whole volume: the CPU at once, GPUs after they have painted them with
- * their numbers, from which the first pass has them too. Where a rank of a team has its planes as
- * one slab, there is no second reading: the pieces, or the numbers, are kept.
+ * Components slab by slab, in two passes over the volume. In the first the backend tells of the
+ * pieces of each slab, which are joined across seams (join/slab_pieces.h). In the second it finds
+ * them again, and paints them with the labels of the whole volume. Where a rank of a team has its
+ * planes as one slab, it paints them at once: it tells of them, and waits for their labels.
  */
 #include "kernels/components/components_stream.h"
 
@@ -26,7 +25,6 @@ typedef struct {
     int64_t z, planes;
     int64_t bytes; /* of labelled, as the budget counts them */
     lob_components_input in;
-    bool blank, told; /* see look_at */
     lob_components_output labelled;
 } labelled_slab;
 
@@ -48,8 +46,8 @@ typedef struct {
     int64_t largest;    /* label of all */
     int64_t next;       /* piece, that the second pass has not painted */
     bool keeps;         /* this rank has one slab, which is read and labelled once */
-    labelled_slab kept; /* nothing before that */
-    labelled_slab *at;  /* whose pieces the backend tells of */
+    bool pairs;         /* ranks on GPUs, each with one slab, join them there */
+    labelled_slab slab; /* at hand */
 } streaming;
 
 /* A context with the memory that is left, which reports this share of the progress. */
@@ -65,13 +63,12 @@ static bool same_format(const lob_volume *a, const lob_volume *b)
            a->inter == b->inter;
 }
 
-static lob_status read_slab(streaming *s, labelled_slab *slab, int64_t z)
+/* Planes from z on as the slab at hand. */
+static lob_status read_slab(streaming *s, int64_t z)
 {
+    labelled_slab *const slab = &s->slab;
     const int64_t left = s->end - z;
-    if (s->keeps && s->kept.in.image) {
-        *slab = s->kept;
-        return LOB_OK;
-    }
+    if (s->keeps && slab->in.image) return LOB_OK;
     *slab = (labelled_slab){.z = z, .planes = left < s->planes ? left : s->planes};
     LOB_TRY(s->stream->read(s->stream->user, &slab->in, z, slab->planes, s->error));
     const lob_dims dims = {s->dims.nx, s->dims.ny, slab->planes};
@@ -84,9 +81,7 @@ static lob_status read_slab(streaming *s, labelled_slab *slab, int64_t z)
         return lob_fail(s->error, LOB_EDATA,
                         "the planes from %lld on differ from those before in size, type or scaling",
                         (long long)z);
-    LOB_TRY(lob_components_check(&slab->in, s->options, s->error));
-    if (s->keeps) s->kept = *slab;
-    return LOB_OK;
+    return lob_components_check(&slab->in, s->options, s->error);
 }
 
 /* Is all of a slab 0, as where a store has no chunks, and 0 no foreground? */
@@ -105,134 +100,23 @@ static bool holds_nothing(const lob_volume *image, const lob_components_options 
     return nothing;
 }
 
-/* The labels of such a slab are pages that nobody writes. */
-static lob_status label_nothing(lob_components_output *out, int64_t bytes, lob_error *error)
-{
-    *out = (lob_components_output){.type = LOB_I32, .labels = lob_voxel_memory_zero(bytes)};
-    return out->labels ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory for labels");
-}
-
 /* Count labels of so many bytes a voxel, until free_slab. */
-static lob_status hold_labels(streaming *s, labelled_slab *slab, int64_t word)
+static lob_status hold_labels(streaming *s, int64_t word)
 {
-    const int64_t bytes = slab->planes * s->plane_voxels * word;
+    const int64_t bytes = s->slab.planes * s->plane_voxels * word;
     LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
-    slab->bytes = bytes;
+    s->slab.bytes = bytes;
     return LOB_OK;
 }
 
-/* Have the backend label a slab. */
-static lob_status label_slab(streaming *s, labelled_slab *slab, const lob_components_input *in,
-                             const lob_components_options *options)
+static void free_slab(streaming *s)
 {
-    const lob_context part = inner_context(s);
-    const int64_t held = s->budget.held; /* later it has what the backend tells of */
-    const lob_status st = s->label(&slab->labelled, in, options, &part, s->error);
-    const int64_t peak = held + slab->labelled.working_bytes;
-    if (peak > s->budget.peak) s->budget.peak = peak;
-    return st;
+    lob_components_output_free(&s->slab.labelled);
+    lob_budget_release(&s->budget, s->slab.bytes);
+    s->slab.bytes = 0;
 }
 
-static void free_slab(streaming *s, labelled_slab *slab)
-{
-    lob_components_output_free(&slab->labelled);
-    lob_budget_release(&s->budget, slab->bytes);
-    slab->bytes = 0;
-}
-
-/* Number the pieces of a slab by its labels: int32, in raster order, nothing removed. */
-static lob_status number_slab(streaming *s, labelled_slab *slab, bool regions)
-{
-    lob_components_options options = *s->options;
-    options.order = LOB_ORDER_RASTER;
-    options.min_voxels = options.max_voxels = options.largest = 0;
-    options.fill_holes = options.keep_values = false;
-    options.regions = regions;
-    options.type = LOB_I32;
-    const lob_components_input in = {.image = slab->in.image, .mask = slab->in.mask};
-    LOB_TRY(hold_labels(s, slab, (int64_t)sizeof(int32_t)));
-    if (slab->blank) return label_nothing(&slab->labelled, slab->bytes, s->error);
-    return label_slab(s, slab, &in, &options);
-}
-
-/* Sizes and values of a slab's pieces, which are numbered in the order of the scan. */
-static void add_sizes(lob_slab_found *found, const labelled_slab *slab)
-{
-    const int32_t *const labels = slab->labelled.labels;
-    const lob_volume *const image = slab->in.image;
-    int32_t seen = 0;
-    if (!found->voxels && !found->value) return;
-    for (int64_t i = 0; i < lob_voxels(image); i++) {
-        const int32_t label = labels[i];
-        if (label == 0) continue;
-        if (found->voxels) found->voxels[label - 1]++;
-        if (label <= seen) continue;
-        seen = label;
-        if (found->value) found->value[label - 1] = lob_component_value_at(image, i);
-    }
-}
-
-/* Regions and values of a slab's pieces. */
-static lob_status sum_regions(streaming *s, lob_slab_found *found, const labelled_slab *slab)
-{
-    const lob_regions_input in = {slab->labelled.labels, LOB_I32, found->found,
-                                  slab->in.image->dims, slab->in.intensities};
-    lob_context part = inner_context(s);
-    part.progress = NULL; /* the slab's share has been reported */
-    const int64_t bytes = lob_regions_sum_bytes(&in, &part);
-    LOB_TRY(lob_budget_hold(&s->budget, bytes, s->error));
-    const lob_status st =
-        lob_regions_sum(found->regions, found->values, &s->out->fine, &in, &part, s->error);
-    lob_budget_release(&s->budget, bytes);
-    return st;
-}
-
-/* Add the pieces of a slab that has their numbers. */
-static lob_status add_numbers(streaming *s, labelled_slab *slab)
-{
-    const lob_components_options *const o = s->options;
-    lob_components_output *const l = &slab->labelled;
-    const int64_t n = l->found;
-    const int32_t *const labels = l->labels;
-    const bool sums = o->regions && slab->in.intensities;
-    lob_slab_found found = {n, l->foreground, l->not_finite, .first_plane = labels,
-                            .last_plane = labels + (slab->planes - 1) * s->plane_voxels};
-    lob_budget *const b = &s->budget;
-    lob_status st = LOB_OK;
-    if (lob_components_selects(o))
-        st = lob_budget_calloc(b, &found.voxels, n, sizeof *found.voxels, s->error);
-    if (st == LOB_OK && o->keep_values)
-        st = lob_budget_alloc(b, &found.value, n, sizeof *found.value, s->error);
-    if (st == LOB_OK && sums)
-        st = lob_budget_calloc(b, &found.regions, n, sizeof *found.regions, s->error);
-    if (st == LOB_OK && sums)
-        st = lob_budget_calloc(b, &found.values, n, sizeof *found.values, s->error);
-    if (st == LOB_OK && l->regions)
-        st = lob_budget_hold(b, n * (int64_t)sizeof *found.regions, s->error);
-    if (st == LOB_OK && l->regions) {
-        found.regions = l->regions;
-        l->regions = NULL;
-    }
-    if (st == LOB_OK) add_sizes(&found, slab);
-    if (st == LOB_OK && sums) st = sum_regions(s, &found, slab);
-    if (st == LOB_OK) st = lob_slab_pieces_add(&s->pieces, &found, slab->in.image, slab->z);
-    lob_budget_free(b, found.values, n, sizeof *found.values);
-    lob_budget_free(b, found.regions, n, sizeof *found.regions);
-    lob_budget_free(b, found.value, n, sizeof *found.value);
-    lob_budget_free(b, found.voxels, n, sizeof *found.voxels);
-    return st;
-}
-
-/* ---- pieces that are painted once ---- */
-
-/* Is a slab blank, and else is the backend told of labels before it paints them, as the CPU is? */
-static lob_status look_at(const streaming *s, labelled_slab *slab)
-{
-    LOB_TRY(lob_check_memory(slab->in.place, slab->in.image, slab->in.intensities, s->error));
-    slab->blank = holds_nothing(slab->in.image, s->options, s->context->threads);
-    slab->told = !slab->blank && s->label == lob_components_cpu;
-    return LOB_OK;
-}
+/* ---- what the backend tells, and hears ---- */
 
 /* lob_components_share.settle: add the pieces. A rank's only slab is painted then. */
 static lob_status add_pieces(void *user, const uint32_t **label, lob_type *type,
@@ -240,26 +124,25 @@ static lob_status add_pieces(void *user, const uint32_t **label, lob_type *type,
 {
     streaming *const s = user;
     LOB_TRY(lob_budget_hold(&s->budget, found->held, error));
-    lob_status st = lob_slab_pieces_add(&s->pieces, found, s->at->in.image, s->at->z);
+    lob_status st = lob_slab_pieces_add(&s->pieces, found, s->slab.in.image, s->slab.z);
     if (st == LOB_OK && s->keeps) st = lob_slab_pieces_select(&s->pieces, &s->largest);
-    if (st == LOB_OK && s->keeps && s->at->in.place.kind == LOB_PLACE_MEMORY)
-        st = hold_labels(s, s->at, (int64_t)lob_type_of(s->out->type)->bytes);
+    if (st == LOB_OK && s->keeps && s->slab.in.place.kind == LOB_PLACE_MEMORY)
+        st = hold_labels(s, (int64_t)lob_type_of(s->out->type)->bytes);
     lob_budget_release(&s->budget, found->held);
     *label = s->pieces.parent;
     *type = s->keeps ? s->out->type : LOB_TYPES;
     return st;
 }
 
-/* The labels of the next pieces, those of a slab. */
-static lob_status next_labels(streaming *s, const uint32_t **label, const labelled_slab *slab,
-                              int64_t found)
+/* The labels of the next pieces, as many as the slab at hand has. */
+static lob_status next_labels(streaming *s, const uint32_t **label, int64_t found)
 {
     const int64_t next = s->next + found, pieces = s->pieces.count;
-    const bool last = slab->z + slab->planes == s->end;
+    const bool last = s->slab.z + s->slab.planes == s->end;
     if (next > pieces || (last && next < pieces))
         return lob_fail(s->error, LOB_EDATA,
                         "the planes from %lld on have changed while they were being read",
-                        (long long)slab->z);
+                        (long long)s->slab.z);
     *label = s->pieces.parent + s->next;
     s->next = next;
     return LOB_OK;
@@ -272,55 +155,54 @@ static lob_status give_labels(void *user, const uint32_t **label, lob_type *type
     streaming *const s = user;
     (void)error; /* s has it */
     *type = s->out->type;
-    return next_labels(s, label, s->at, found->found);
+    return next_labels(s, label, found->found);
 }
 
-/* Have the backend tell of a slab's pieces, and paint what it hears of them. */
-static lob_status tell_slab(streaming *s, labelled_slab *slab, bool known)
+/* Have the backend tell of the slab's pieces, and paint what it hears of them. */
+static lob_status tell_slab(streaming *s, bool known)
 {
-    const lob_components_share share = {s->stream->team, &s->out->fine, known,
-                                        known ? give_labels : add_pieces, s};
+    const lob_components_share share = {s->pairs ? s->stream->team : NULL,
+                                        &s->out->fine,
+                                        known,
+                                        known || s->keeps,
+                                        known ? give_labels : add_pieces,
+                                        s};
     lob_components_options options = *s->options;
-    lob_components_input in = slab->in;
+    lob_components_input in = s->slab.in;
     in.share = &share;
+    if (known || !options.regions) in.intensities = NULL;
     options.type = known ? s->out->type : LOB_TYPES; /* which it is told */
-    s->at = slab;
-    return label_slab(s, slab, &in, &options);
+    const lob_context part = inner_context(s);
+    const int64_t held = s->budget.held; /* later it has what the backend tells of */
+    const lob_status st = s->label(&s->slab.labelled, &in, &options, &part, s->error);
+    const int64_t peak = held + s->slab.labelled.working_bytes;
+    if (peak > s->budget.peak) s->budget.peak = peak;
+    return st;
+}
+
+/* A slab that holds nothing has no pieces: neither on its faces, */
+static lob_status add_nothing(streaming *s)
+{
+    const int64_t faces = 2 * s->plane_voxels;
+    lob_slab_found found = {0};
+    if (s->options->slice_axis != 2)
+        LOB_TRY(lob_budget_calloc(&s->budget, &found.faces, faces, sizeof *found.faces, s->error));
+    const lob_status st = lob_slab_pieces_add(&s->pieces, &found, s->slab.in.image, s->slab.z);
+    lob_budget_free(&s->budget, found.faces, faces, sizeof *found.faces);
+    return st;
+}
+
+/* nor in its labels, which are pages that nobody writes. */
+static lob_status label_nothing(streaming *s)
+{
+    const uint32_t *none;
+    LOB_TRY(next_labels(s, &none, 0));
+    s->slab.labelled.labels = lob_voxel_memory_zero(s->slab.bytes);
+    return s->slab.labelled.labels ? LOB_OK
+                                   : lob_fail(s->error, LOB_ENOMEM, "no memory for labels");
 }
 
 /* ---- passes ---- */
-
-/* Replace the pieces of some planes by their labels, in place though these may be narrower: a plane
- * is taken out, and comes back. Rows of background are not written where they are 0. */
-static void relabel(const streaming *s, void *labels, int64_t planes, const uint32_t *label,
-                    int32_t *taken)
-{
-    enum { BACKGROUND = -1 }; /* for a row */
-    const int64_t nx = s->dims.nx, ny = s->dims.ny;
-    const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
-    for (int64_t z = 0; z < planes; z++) {
-#pragma omp parallel for schedule(static) num_threads(s->context->threads)
-        for (int64_t y = 0; y < ny; y++) {
-            const int32_t *const row = (const int32_t *)labels + (z * ny + y) * nx;
-            if (lob_all_zero(row, (size_t)nx * sizeof *row))
-                taken[y * nx] = BACKGROUND;
-            else
-                memcpy(taken + y * nx, row, (size_t)nx * sizeof *row);
-        }
-#pragma omp parallel for schedule(static) num_threads(s->context->threads)
-        for (int64_t y = 0; y < ny; y++) {
-            const int32_t *const row = taken + y * nx;
-            const int64_t first = (z * ny + y) * nx;
-            if (row[0] == BACKGROUND) {
-                lob_clear((char *)labels + first * word, (size_t)(nx * word));
-                continue;
-            }
-            for (int64_t x = 0; x < nx; x++)
-                lob_label_put(labels, s->out->type, first + x,
-                              row[x] ? (int32_t)label[row[x] - 1] : 0);
-        }
-    }
-}
 
 static lob_status begin_output(streaming *s)
 {
@@ -330,43 +212,32 @@ static lob_status begin_output(streaming *s)
     return lob_budget_hold(&s->budget, 0, s->error);
 }
 
-static lob_status write_labels(streaming *s, const void *labels, int64_t z, int64_t planes)
+static lob_status write_labels(streaming *s, const void *labels)
 {
-    return s->stream->write(s->stream->user, labels, s->out->type, z, planes, s->error);
+    return s->stream->write(s->stream->user, labels, s->out->type, s->slab.z, s->slab.planes,
+                            s->error);
 }
 
 /* The first pass over a slab: add its pieces. */
 static lob_status add_slab(streaming *s, int64_t z)
 {
-    labelled_slab slab;
-    LOB_TRY(read_slab(s, &slab, z));
-    LOB_TRY(look_at(s, &slab));
-    lob_status st = slab.told ? tell_slab(s, &slab, false)
-                              : number_slab(s, &slab, s->options->regions && !slab.in.intensities);
-    if (st == LOB_OK && !slab.told) st = add_numbers(s, &slab);
-    if (s->keeps)
-        s->kept = slab;
-    else
-        free_slab(s, &slab);
-    return st;
+    const lob_components_input *const in = &s->slab.in;
+    LOB_TRY(read_slab(s, z));
+    if (!s->pairs) LOB_TRY(lob_check_memory(in->place, in->image, in->intensities, s->error));
+    if (!s->keeps && holds_nothing(in->image, s->options, s->context->threads))
+        return add_nothing(s);
+    return tell_slab(s, false);
 }
 
 /* The second pass over a slab: label and write it. */
-static lob_status write_slab(streaming *s, int64_t z, int32_t *taken)
+static lob_status write_slab(streaming *s, int64_t z)
 {
-    labelled_slab slab;
-    const uint32_t *label = NULL;
-    LOB_TRY(read_slab(s, &slab, z));
-    if (!s->keeps) LOB_TRY(look_at(s, &slab));
-    const int64_t word = (int64_t)lob_type_of(s->out->type)->bytes;
-    lob_status st = slab.told ? hold_labels(s, &slab, word) : LOB_OK;
-    if (st == LOB_OK && slab.told) st = tell_slab(s, &slab, true);
-    if (st == LOB_OK && !slab.told && !s->keeps) st = number_slab(s, &slab, false);
-    if (st == LOB_OK && !slab.told) st = next_labels(s, &label, &slab, slab.labelled.found);
-    if (st == LOB_OK && !slab.told && slab.labelled.found > 0)
-        relabel(s, slab.labelled.labels, slab.planes, label, taken);
-    if (st == LOB_OK) st = write_labels(s, slab.labelled.labels, z, slab.planes);
-    if (!s->keeps) free_slab(s, &slab);
+    LOB_TRY(read_slab(s, z));
+    LOB_TRY(hold_labels(s, (int64_t)lob_type_of(s->out->type)->bytes));
+    const bool blank = holds_nothing(s->slab.in.image, s->options, s->context->threads);
+    lob_status st = blank ? label_nothing(s) : tell_slab(s, true);
+    if (st == LOB_OK) st = write_labels(s, s->slab.labelled.labels);
+    free_slab(s);
     return st;
 }
 
@@ -376,12 +247,13 @@ static lob_status find_range(streaming *s)
     lob_extremes all = {0};
     lob_type type = LOB_U8;
     for (int64_t z = s->first; z < s->end; z += s->planes) {
-        labelled_slab slab;
-        LOB_TRY(read_slab(s, &slab, z));
-        if (!slab.in.intensities) return LOB_OK;
+        LOB_TRY(read_slab(s, z));
+        const lob_volume *const intensities = s->slab.in.intensities;
+        if (!intensities) return LOB_OK;
+        LOB_TRY(lob_check_memory((lob_place){0}, intensities, NULL, s->error));
         s->pieces.intensities = true;
-        type = slab.in.intensities->type;
-        const lob_extremes part = lob_extremes_of(slab.in.intensities, s->context->threads);
+        type = intensities->type;
+        const lob_extremes part = lob_extremes_of(intensities, s->context->threads);
         lob_extremes_widen(&all, &part, type);
     }
     LOB_TRY(lob_extremes_of_team(&all, s->stream->team, type, s->error));
@@ -392,80 +264,52 @@ static lob_status find_range(streaming *s)
 static lob_status label_slabs(streaming *s)
 {
     const int64_t slabs = (s->end - s->first + s->planes - 1) / s->planes;
-    int32_t *taken = NULL;
-    lob_status st = s->options->regions ? find_range(s) : LOB_OK;
-    for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
-        st = lob_share_next(&s->share, s->share.to + 0.5 / (double)slabs);
-        if (st == LOB_OK) st = add_slab(s, z);
+    const double step = s->keeps ? 0.99 : 0.5 / (double)slabs;
+    int64_t pairs = s->keeps && s->context->device && s->label != lob_components_cpu;
+    LOB_TRY(lob_team_reduce(s->pieces.team, &pairs, 1, LOB_TEAM_MIN, s->error));
+    s->pairs = pairs;
+    if (s->options->regions) LOB_TRY(find_range(s));
+    for (int64_t z = s->first; z < s->end; z += s->planes) {
+        LOB_TRY(lob_share_next(&s->share, s->share.to + step));
+        LOB_TRY(add_slab(s, z));
     }
-    if (st == LOB_OK) st = lob_slab_pieces_select(&s->pieces, &s->largest);
-    if (st == LOB_OK) st = begin_output(s);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(&s->budget, &taken, s->plane_voxels, sizeof *taken, s->error);
-    for (int64_t z = s->first; st == LOB_OK && z < s->end; z += s->planes) {
-        st = lob_share_next(&s->share, s->share.to + 0.5 / (double)slabs);
-        if (st == LOB_OK) st = write_slab(s, z, taken);
+    if (!s->keeps) LOB_TRY(lob_slab_pieces_select(&s->pieces, &s->largest));
+    LOB_TRY(begin_output(s));
+    if (s->keeps) return write_labels(s, s->slab.labelled.labels);
+    for (int64_t z = s->first; z < s->end; z += s->planes) {
+        LOB_TRY(lob_share_next(&s->share, s->share.to + step));
+        LOB_TRY(write_slab(s, z));
     }
-    lob_budget_free(&s->budget, taken, s->plane_voxels, sizeof *taken);
-    free_slab(s, &s->kept);
-    return st;
-}
-
-/* Does the backend paint a rank's only slab when the team has settled on labels? The CPU does; GPUs
- * do where all ranks have one, and nothing is wanted but labels. */
-static lob_status may_share(streaming *s, bool *may)
-{
-    labelled_slab slab = {0};
-    if (s->keeps) LOB_TRY(read_slab(s, &slab, s->first));
-    int64_t can = s->keeps && s->context->device && s->label != lob_components_cpu &&
-                  !s->options->keep_values && !s->options->regions;
-    LOB_TRY(lob_team_reduce(s->pieces.team, &can, 1, LOB_TEAM_MIN, s->error));
-    *may = can || (s->keeps && s->label == lob_components_cpu);
     return LOB_OK;
-}
-
-/* Each rank joins its planes, and paints them when the team has settled on labels. */
-static lob_status label_shared(streaming *s)
-{
-    labelled_slab slab;
-    LOB_TRY(read_slab(s, &slab, s->first));
-    lob_status st = s->options->regions ? find_range(s) : LOB_OK;
-    s->share.to = 0.99;
-    if (st == LOB_OK) st = tell_slab(s, &slab, false);
-    if (st == LOB_OK) st = begin_output(s);
-    if (st == LOB_OK) st = write_labels(s, slab.labelled.labels, s->first, s->planes);
-    free_slab(s, &slab);
-    return st;
 }
 
 /* The whole volume at once: one pass, nothing to join. */
 static lob_status label_whole(streaming *s)
 {
-    labelled_slab slab;
-    LOB_TRY(read_slab(s, &slab, 0));
+    const lob_components_input *const in = &s->slab.in;
     lob_components_output *out = s->out;
+    LOB_TRY(read_slab(s, 0));
     if (s->options->keep_values)
-        LOB_TRY(lob_check_memory(slab.in.place, slab.in.image, slab.in.intensities, s->error));
+        LOB_TRY(lob_check_memory(in->place, in->image, in->intensities, s->error));
     const lob_type widest = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
-    const int64_t voxels = slab.planes * s->plane_voxels;
+    const int64_t voxels = s->dims.nz * s->plane_voxels;
     const int64_t most = voxels * (int64_t)lob_type_of(widest)->bytes;
     LOB_TRY(lob_budget_hold(&s->budget, most, s->error));
     s->share.to = 0.99;
     const lob_context part = inner_context(s);
-    lob_status st = s->label(out, &slab.in, s->options, &part, s->error);
+    lob_status st = s->label(out, in, s->options, &part, s->error);
     s->budget.peak = s->budget.held + out->working_bytes;
     if (st != LOB_OK) return st;
     void *const labels = out->labels;
     lob_device *const device = out->device;
     s->largest = out->count;
     if (s->options->keep_values) /* labels are values */
-        s->largest = lob_label_largest(out->labels, out->type, s->planes * s->plane_voxels,
-                                       s->context->threads);
+        s->largest = lob_label_largest(out->labels, out->type, voxels, s->context->threads);
     lob_budget_release(&s->budget, most - voxels * (int64_t)lob_type_of(out->type)->bytes);
     out->labels = NULL;
     out->device = NULL;
     st = begin_output(s);
-    if (st == LOB_OK) st = write_labels(s, labels, 0, slab.planes);
+    if (st == LOB_OK) st = write_labels(s, labels);
     lob_array_free(device, labels);
     return st;
 }
@@ -511,11 +355,9 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
                                  .team = team,
                                  .budget = &s.budget,
                                  .error = error};
-    bool shared = false;
-    lob_status st = may_share(&s, &shared);
-    if (st == LOB_OK)
-        st = shared ? label_shared(&s) : s.planes < dims.nz ? label_slabs(&s) : label_whole(&s);
+    lob_status st = s.planes < dims.nz ? label_slabs(&s) : label_whole(&s);
     if (st == LOB_OK) st = lob_report(context, 1.0);
+    free_slab(&s);
     lob_slab_pieces_free(&s.pieces);
     st = lob_error_end(error, st);
     if (st != LOB_OK) st = lob_team_agree(team, st, error); /* the others wait for nobody then */

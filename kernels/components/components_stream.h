@@ -2,16 +2,16 @@
  * Connected components of volumes that memory does not hold: a few z-planes at a time, with any
  * backend. Labels, regions and counts are those of lob_components_cpu on the whole volume.
  *
- * The volume is read twice. The first pass finds the pieces of slabs of planes with the backend's
- * function, joins them across the seams between slabs and adds up sizes and regions. That decides
- * which components remain and what their labels are. The second pass finds the pieces of each slab
- * again and writes them with these labels.
+ * The volume is read twice. In the first pass the backend tells of the pieces of slabs of planes,
+ * which are joined across the seams between slabs, as their sizes and regions are added up. That
+ * decides which components remain and what their labels are. In the second pass it finds the pieces
+ * of each slab again and paints them with these labels.
  *
  * With a team each rank calls this with the same dims and options, and reads and writes its own
  * planes (lob_team_planes), of which there is at least one. A rank that has them as one slab reads
- * them once, and paints them once when all have joined theirs; on GPUs that is so where each rank
- * has one slab and only labels are wanted. A failure of one rank is that of all, as team.h has it;
- * in the second pass they do not wait for each other, so agree when it is over.
+ * them once, and paints them once when all have joined theirs; where that is so of all, and they
+ * are on GPUs, these join slabs among themselves. A failure of one rank is that of all, as team.h
+ * has it; in the second pass they do not wait for each other, so agree when it is over.
  */
 #ifndef LOB_COMPONENTS_STREAM_H
 #define LOB_COMPONENTS_STREAM_H
@@ -29,7 +29,7 @@ typedef struct {
      * many planes. They stay the caller's and must last until the next call. Each pass reads from
      * the first plane on in rising order; with intensities there is one more pass before, for their
      * range. They are in ordinary memory, or all on the GPU of the context where each rank has its
-     * planes as one slab, no regions and no keep_values.
+     * planes as one slab, no regions of intensities and no keep_values.
      */
     lob_status (*read)(void *user, lob_components_input *slab, int64_t z, int64_t planes,
                        lob_error *error);

@@ -98,10 +98,3 @@ void components_slabs_free(components_slabs *slabs)
     lob_volume_free(&slabs->intensities);
     free(slabs->labels);
 }
-
-lob_status components_numbered(lob_components_output *out, const lob_components_input *in,
-                               const lob_components_options *options, const lob_context *context,
-                               lob_error *error)
-{
-    return lob_components_cpu(out, in, options, context, error);
-}

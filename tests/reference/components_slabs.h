@@ -32,9 +32,4 @@ lob_status components_slabs_run(lob_components_output *result, components_slabs 
 
 void components_slabs_free(components_slabs *slabs);
 
-/* lob_components_cpu, but a function of its own: slabs are then numbered first, as on a GPU. */
-lob_status components_numbered(lob_components_output *out, const lob_components_input *in,
-                               const lob_components_options *options, const lob_context *context,
-                               lob_error *error);
-
 #endif

@@ -9,9 +9,7 @@
 static lob_status streamed(lob_components_output *result, components_slabs *t, int64_t planes,
                            const lob_context *context, lob_error *error)
 {
-    lob_components_function *const label =
-        t->c->number % 2 ? components_numbered : lob_components_cpu;
-    return components_slabs_run(result, t, planes, label, context, error);
+    return components_slabs_run(result, t, planes, lob_components_cpu, context, error);
 }
 
 static int64_t largest_of(const void *labels, lob_type type, int64_t n)

@@ -11,7 +11,7 @@
 typedef struct {
     const components_case *c;
     int64_t planes; /* of a slab */
-    uint64_t seed;  /* of ranks that differ in planes, backend and threads; 0: they do not */
+    uint64_t seed;  /* of ranks that differ in planes and threads; 0: they do not */
     int poor;       /* of those the rank with this much memory; -1: none */
     int64_t memory;
     int64_t fail_at; /* this read of the last rank fails; -1: none */
@@ -38,16 +38,14 @@ static void work(lob_team *all, void *user)
     context.threads = 1 + team.rank % 2;
     t.team = &team;
     int64_t planes = a->planes;
-    lob_components_function *label = a->label;
     uint64_t state = a->seed * 977 + (uint64_t)team.rank * 13;
     if (a->seed) {
         planes = random_chance(&state, 40) ? c->image.dims.nz : 1 + random_below(&state, 5);
-        label = random_chance(&state, 75) ? lob_components_cpu : components_numbered;
         context.threads = 1 + (int)random_below(&state, 3);
         if (team.rank == a->poor) context.max_memory = a->memory;
     }
     if (team.rank == team.size - 1) t.fail_at = a->fail_at;
-    a->status[team.rank] = components_slabs_run(&got, &t, planes, label, &context, &error);
+    a->status[team.rank] = components_slabs_run(&got, &t, planes, a->label, &context, &error);
     a->status[team.rank] = lob_team_agree(&team, a->status[team.rank], &error);
     snprintf(a->text[team.rank], sizeof a->text[0], "%.60s", error.text);
     a->count[team.rank] = got.count;
@@ -78,10 +76,7 @@ static int ranks_of(const components_case *c, int size)
 static void compare_case(const components_case *c, const lob_components_output *want,
                          lob_status expected, int size, int64_t planes)
 {
-    attempt a = {.c = c,
-                 .planes = planes,
-                 .fail_at = -1,
-                 .label = c->number % 4 ? lob_components_cpu : components_numbered};
+    attempt a = {.c = c, .planes = planes, .fail_at = -1, .label = lob_components_cpu};
     const bool refused =
         c->options.fill_holes && (ranks_of(c, size) > 1 || planes < c->image.dims.nz);
     a.labels = malloc((size_t)c->n * 4);
@@ -167,7 +162,11 @@ TEST(ranks_may_differ)
         const lob_status expected = components_reference(&want, &c.in, &c.options);
         for (int poor = 0; poor < 2; poor++) {
             const int size = 1 + (int)random_below(&state, 5);
-            attempt a = {.c = &c, .seed = number * 2 + (uint64_t)poor, .fail_at = -1, .poor = -1};
+            attempt a = {.c = &c,
+                         .seed = number * 2 + (uint64_t)poor,
+                         .fail_at = -1,
+                         .poor = -1,
+                         .label = lob_components_cpu};
             if (poor) a.poor = (int)random_below(&state, size);
             a.memory = 1 + random_below(&state, 60 * c.n + 1000);
             compare_mixed(&c, &want, expected, size, &a);

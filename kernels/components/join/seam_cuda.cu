@@ -1,4 +1,5 @@
-/* Which pieces of a slab are joined with those of the slab behind it, which another rank has. */
+/* The pieces of a slab's first and last plane; and which are joined with those of the slab behind
+ * it, which another rank has. */
 #include "kernels/components/bits/bits_params_cuda.cuh"
 
 #include <stdlib.h>
@@ -41,6 +42,18 @@ static lob_status write_plane(call *c, uint32_t *piece, int32_t z, lob_error *er
         return lob_launch_over(c->device, plane_kernel<decltype(kind)>, "labels of a plane",
                                (int64_t)k.join.ny * k.join.words * WARP, SEAM_THREADS, k, error);
     });
+}
+
+lob_status fetch_faces(call *c, lob_slab_found *found, lob_error *error)
+{
+    const int64_t plane = (int64_t)c->join.nx * c->join.ny;
+    const int64_t bytes = 2 * plane * (int64_t)sizeof *found->faces;
+    void *piece = NULL;
+    if (!c->join.along[2]) return LOB_OK;
+    LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_LISTS, bytes, &piece, error));
+    LOB_TRY(write_plane(c, (uint32_t *)piece, 0, error));
+    LOB_TRY(write_plane(c, (uint32_t *)piece + plane, c->join.nz - 1, error));
+    return lob_device_result(c->device, (void **)&found->faces, piece, bytes, {}, error);
 }
 
 /* ---- pairs ---- */

@@ -174,7 +174,6 @@ static lob_status begin_seam(lob_slab_pieces *p, const lob_volume *image)
     p->seam.data = NULL;
     p->seam.dims.nz = 2;
     p->rule = lob_component_rule_of(image, p->options);
-    if (p->options->slice_axis == 2) return LOB_OK; /* nothing is joined across planes */
     LOB_TRY(lob_budget_alloc(p->budget, &p->last_plane, plane, sizeof *p->last_plane, p->error));
     if (p->options->join != LOB_JOIN_ANY) {
         LOB_TRY(lob_budget_alloc(p->budget, &p->joined, lob_bit_words(p->dims.nx),
@@ -280,9 +279,9 @@ static void join_seam(lob_slab_pieces *p, const slab_faces *slab, int64_t first)
 lob_status lob_slab_pieces_add(lob_slab_pieces *p, lob_slab_found *found, const lob_volume *image,
                                int64_t z)
 {
-    const slab_faces faces = {z, image, found->first_plane, found->last_plane};
-    const int64_t first = p->count;
-    if (z == p->first_z && found->first_plane) LOB_TRY(begin_seam(p, image));
+    const int64_t plane = p->dims.nx * p->dims.ny, first = p->count;
+    const slab_faces faces = {z, image, found->faces, found->faces ? found->faces + plane : NULL};
+    if (z == p->first_z && found->faces) LOB_TRY(begin_seam(p, image));
     LOB_TRY(append_slab(p, found));
     if (p->regions) place_regions(p, first, z);
     p->out->foreground += found->foreground;

@@ -56,7 +56,7 @@ typedef struct {
  * first arrays become the table's: NULL is left, and held is less by them.
  *
  *   found  in,out  its pairs last until lob_slab_pieces_select returns
- *   image  in      of the slab; values are looked at where found has planes
+ *   image  in      of the slab; values are looked at where found has faces
  *   z      in      the slab's first plane in the volume
  *
  * Returns LOB_OK, LOB_EDATA (more pieces than 32 bits number) or LOB_ENOMEM.

@@ -39,12 +39,17 @@ lob_status measure_runs(call *c, lob_components_output *out, const uint32_t *lab
     lob::arena sizes;
     const int64_t working = lay_out(&m, &work, c, out->count, &sizes);
     *measured = fits(c, sizes.used, working);
+    if (!*measured && c->in->share)
+        return lob_device_budget_refuse(&c->budget, LOB_DEVICE_LISTS, sizes.used, error);
     if (!*measured) return LOB_OK;
     LOB_TRY(lob_device_block_take(c->device, LOB_DEVICE_LISTS, &memory, sizes.used, error));
     lob_device_budget_hold(&c->budget, LOB_DEVICE_LISTS, working);
     lob::arena block(memory);
     lay_out(&m, &work, c, out->count, &block);
-    if (image)
+    if (image && c->in->share) {
+        m.intensities.image = lob_device_image_of(image, c->arrays->intensities, NULL, NULL);
+        m.intensities.levels = lob_device_levels_of(out->fine);
+    } else if (image)
         LOB_TRY(regions::begin_value_sums(&m.intensities, &out->fine, image, c->arrays->intensities,
                                           c->device, work, error));
     LOB_TRY(measure_tiles(c, m, error));
