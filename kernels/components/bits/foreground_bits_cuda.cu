@@ -1,8 +1,6 @@
 /* From voxels to a bit each: which are foreground; or, for holes, which have no label. */
 #include "kernels/components/bits/bits_params_cuda.cuh"
 
-#include "volumes/labels.h"
-
 namespace lob::components
 {
 
@@ -206,35 +204,20 @@ lob_status find_foreground(call *c, lob_error *error)
     return b.join.by_value ? compare_neighbours(c, b, error) : LOB_OK;
 }
 
-/* ---- the background, for holes ---- */
-
-typedef struct {
-    join_params join;
-    const void *labels;
-    lob_type type;
-} background_params;
-
-static __global__ void __launch_bounds__(BITS_THREADS) background_kernel(background_params l)
-{
-    const join_params &p = l.join;
-    const int lane = (int)threadIdx.x % WARP;
-    const int64_t rows = (int64_t)p.ny * p.nz, step = (int64_t)gridDim.x * BITS_WARPS;
-    for (int64_t row = (int64_t)blockIdx.x * BITS_WARPS + threadIdx.x / WARP; row < rows;
-         row += step)
-        for (int w = 0; w < p.words; w++) {
-            const int x = w * WORD + lane;
-            const bool none = x < p.nx && lob_label_at(l.labels, l.type, row * p.nx + x) == 0;
-            const uint32_t bits = __ballot_sync(ALL_LANES, none);
-            if (lane == 0) p.filled[row * p.words + w] = bits;
-        }
-}
-
+/* What is 0 of the labels as an image. */
 lob_status find_background(call *c, const void *labels, lob_type type, lob_error *error)
 {
-    const background_params l = {c->join, labels, type};
-    const int64_t rows = (int64_t)c->join.ny * c->join.nz;
-    return lob_launch_over(c->device, background_kernel, "finding the background", rows * WARP,
-                           BITS_THREADS, l, error);
+    lob_volume volume = *c->in->image;
+    bits_params b = {};
+    volume.type = type;
+    volume.channels = 1;
+    b.join = c->join;
+    b.image = lob_device_image_of(&volume, labels, NULL, NULL);
+    b.rule.slope = 1;
+    b.rule.ranged = true; /* from 0 to 0 */
+    b.counts = c->counts;
+    LOB_TRY(lob_device_fill(c->device, c->counts, 0, 3 * sizeof *c->counts, error));
+    return with_type(type, [&](auto of_type) { return fill<decltype(of_type)>(c, b, error); });
 }
 
 } /* namespace lob::components */
