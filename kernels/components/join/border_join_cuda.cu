@@ -407,18 +407,8 @@ static __global__ void __launch_bounds__(PIECE_THREADS) start_kernel(join_params
     for (int64_t i = grid_first(); i < p.pieces; i += grid_step()) p.parent[i] = (uint32_t)i;
 }
 
-/* No unions run meanwhile: every piece's root becomes its parent. */
-static __global__ void __launch_bounds__(PIECE_THREADS) flatten_kernel(join_params p)
-{
-    for (int64_t i = grid_first(); i < p.pieces; i += grid_step()) {
-        uint32_t root = p.parent[i];
-        for (uint32_t up; (up = p.parent[root]) != root;) root = up;
-        p.parent[i] = root;
-    }
-}
-
-/* The same at the end; in roots_before 1 for each root, for the scan that follows, and 0 behind
- * the last piece. */
+/* No unions run meanwhile: every piece's root becomes its parent. In roots_before 1 for each root,
+ * for the scan that follows, and 0 behind the last piece. */
 static __global__ void __launch_bounds__(PIECE_THREADS) root_kernel(join_params p)
 {
     for (int64_t i = grid_first(); i <= p.pieces; i += grid_step()) {
@@ -445,7 +435,7 @@ template <typename K> static lob_status join_borders_of(call *c, lob_error *erro
     LOB_TRY(lob_launch_over(c->device, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, p,
                             error));
     if (x && words > p.pieces / 64) /* shorter paths pay where many pairs come next */
-        LOB_TRY(lob_launch_over(c->device, flatten_kernel, "shortening paths", p.pieces,
+        LOB_TRY(lob_launch_over(c->device, root_kernel, "shortening paths", p.pieces + 1,
                                 PIECE_THREADS, p, error));
     LOB_TRY(lob_launch_over(c->device, border_kernel<K>, "joining across y and z", others,
                             BORDER_THREADS, p, error));
