@@ -30,46 +30,34 @@ static __global__ void __launch_bounds__(VALUE_THREADS) gather_kernel(gather_par
             lob_stored_value(&g.image, (int64_t)g.member[i]), g.slope, g.inter));
 }
 
-/* What the host selects with, found of each, in a block that begins with voxels. */
+/* What the host has chosen. */
 typedef struct {
-    int64_t *voxels; /* later of other use */
-    double *kept;    /* the value of the component's voxels */
-    int32_t *label;  /* its number among the selected ones; 0: taken out */
-    int32_t *value;  /* of selected components, by number */
+    int32_t *label; /* found: the component's number among the selected ones; 0: taken out */
+    int32_t *value; /* of selected components, by number */
 } selection;
 
-static lob_status selection_alloc(selection *s, int64_t found, lob_error *error)
+static lob_status alloc_each(void *array, int64_t n, size_t size, lob_error *error)
 {
-    const size_t n = (size_t)found;
-    const size_t each = sizeof *s->voxels + sizeof *s->kept + sizeof *s->label + sizeof *s->value;
-    s->voxels = (int64_t *)malloc(n * each + 1);
-    if (!s->voxels)
-        return lob_fail(error, LOB_ENOMEM, "no memory to choose among %lld components",
-                        (long long)found);
-    s->kept = (double *)(s->voxels + n);
-    s->label = (int32_t *)(s->kept + n);
-    s->value = s->label + n;
-    return LOB_OK;
+    *(void **)array = malloc((size_t)n * size + 1);
+    if (*(void **)array) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM, "no memory to choose among %lld components", (long long)n);
 }
 
-/* The first voxel of each selected component, by way of the sizes' memory. */
-static lob_status fetch_members(call *c, selection *s, lob_components_output *out, lob_error *error)
+/* Of each component its size, the index of its first voxel, or its value, in malloc'ed memory, by
+ * way of per_component. */
+static lob_status fetch_each(call *c, void *array, lob_error *error)
 {
-    u64 *member = (u64 *)c->per_component;
-    out->member = (int64_t *)malloc(((size_t)out->count + 1) * sizeof *out->member);
-    if (!out->member)
-        return lob_fail(error, LOB_ENOMEM, "no memory for the table of %lld components",
-                        (long long)out->count);
-    LOB_TRY(find_members(c, member, error));
-    LOB_TRY(lob_device_download(c->device, s->voxels, member, c->found * (int64_t)sizeof *member,
-                                error));
-    for (int64_t i = 0; i < c->found; i++)
-        if (s->label[i]) out->member[s->label[i] - 1] = s->voxels[i];
-    return LOB_OK;
+    return lob_device_result(c->device, (void **)array, c->per_component,
+                             c->found * (int64_t)sizeof(u64), {}, error);
 }
 
-/* The value of each component, by way of the sizes' memory. */
-static lob_status fetch_values(call *c, double *value, lob_error *error)
+static lob_status fetch_sizes(call *c, int64_t **voxels, lob_error *error)
+{
+    LOB_TRY(count_voxels(c, (u64 *)c->per_component, error));
+    return fetch_each(c, voxels, error);
+}
+
+static lob_status fetch_values(call *c, double **value, lob_error *error)
 {
     const lob_volume *const image = c->in->image;
     gather_params g = {};
@@ -81,21 +69,37 @@ static lob_status fetch_values(call *c, double *value, lob_error *error)
     LOB_TRY(find_members(c, g.member, error));
     LOB_TRY(
         lob_launch_over(c->device, gather_kernel, "reading values", g.n, VALUE_THREADS, g, error));
-    return lob_device_download(c->device, value, g.member, g.n * (int64_t)sizeof *value, error);
+    return fetch_each(c, value, error);
 }
 
-/* The value of each selected component, by its number, by way of the sizes' memory. */
-static lob_status select_values(const call *c, selection *s, int64_t selected, int64_t *largest,
+static lob_status select_members(call *c, const selection *s, lob_components_output *out,
+                                 lob_error *error)
+{
+    int64_t *member = NULL;
+    LOB_TRY(find_members(c, (u64 *)c->per_component, error));
+    LOB_TRY(alloc_each(&out->member, out->count, sizeof *member, error));
+    LOB_TRY(fetch_each(c, &member, error));
+    for (int64_t i = 0; i < c->found; i++)
+        if (s->label[i]) out->member[s->label[i] - 1] = member[i];
+    free(member);
+    return LOB_OK;
+}
+
+static lob_status select_values(call *c, selection *s, int64_t selected, int64_t *largest,
                                 lob_error *error)
 {
+    double *value = NULL;
+    LOB_TRY(alloc_each(&s->value, selected, sizeof *s->value, error));
+    lob_status st = fetch_values(c, &value, error);
     *largest = 0;
-    for (int64_t i = 0; i < c->found; i++)
-        if (s->label[i]) s->voxels[s->label[i] - 1] = i;
-    for (int64_t i = 0; i < selected; i++) {
-        LOB_TRY(lob_component_label_of_value(&s->value[i], s->kept[s->voxels[i]], error));
-        if (s->value[i] > *largest) *largest = s->value[i];
+    for (int64_t i = 0; st == LOB_OK && i < c->found; i++) {
+        if (!s->label[i]) continue;
+        int32_t *const label = &s->value[s->label[i] - 1];
+        st = lob_component_label_of_value(label, value[i], error);
+        if (st == LOB_OK && *label > *largest) *largest = *label;
     }
-    return LOB_OK;
+    free(value);
+    return st;
 }
 
 /* label: of each component, in device memory */
@@ -103,21 +107,19 @@ static lob_status select(call *c, selection *s, const uint32_t **label, lob_comp
                          int64_t *largest, lob_error *error)
 {
     const lob_components_options *o = c->options;
-    u64 *voxels = (u64 *)c->per_component;
-    uint32_t *labels = (uint32_t *)(voxels + c->found);
-    LOB_TRY(selection_alloc(s, c->found, error));
-    LOB_TRY(count_voxels(c, voxels, error));
-    LOB_TRY(lob_device_download(c->device, s->voxels, voxels, c->found * (int64_t)sizeof *voxels,
-                                error));
-    LOB_TRY(lob_components_select(s->label, &out->count, s->voxels, c->found, o, error));
+    uint32_t *const labels = (uint32_t *)((u64 *)c->per_component + c->found);
+    int64_t *voxels = NULL;
+    LOB_TRY(alloc_each(&s->label, c->found, sizeof *s->label, error));
+    lob_status st = fetch_sizes(c, &voxels, error);
+    if (st == LOB_OK) st = lob_components_select(s->label, &out->count, voxels, c->found, o, error);
+    free(voxels);
+    LOB_TRY(st);
     LOB_TRY(lob_device_upload(c->device, labels, s->label, c->found * (int64_t)sizeof *s->label,
                               error));
     *label = labels;
     *largest = out->count;
-    if (lob_components_lists_members(o)) LOB_TRY(fetch_members(c, s, out, error));
-    if (!o->keep_values) return LOB_OK;
-    LOB_TRY(fetch_values(c, s->kept, error));
-    return select_values(c, s, out->count, largest, error);
+    if (lob_components_lists_members(o)) LOB_TRY(select_members(c, s, out, error));
+    return o->keep_values ? select_values(c, s, out->count, largest, error) : LOB_OK;
 }
 
 /* ---- from numbers to values ---- */
@@ -218,19 +220,10 @@ static lob_status describe(call *c, lob_slab_found *found, lob_components_output
                            lob_error *error)
 {
     const lob_components_options *const o = c->options;
-    u64 *const voxels = (u64 *)c->per_component;
-    const int64_t bytes = c->found * (int64_t)sizeof *voxels;
     bool measured;
     LOB_TRY(c->in->share->team ? join_seam(c, found, error) : fetch_faces(c, found, error));
-    if (lob_components_selects(o)) {
-        LOB_TRY(count_voxels(c, voxels, error));
-        LOB_TRY(lob_device_result(c->device, (void **)&found->voxels, voxels, bytes, {}, error));
-    }
-    if (o->keep_values) {
-        found->value = (double *)malloc((size_t)bytes + 1);
-        if (!found->value) return lob_fail(error, LOB_ENOMEM, "no memory for values");
-        LOB_TRY(fetch_values(c, found->value, error));
-    }
+    if (lob_components_selects(o)) LOB_TRY(fetch_sizes(c, &found->voxels, error));
+    if (o->keep_values) LOB_TRY(fetch_values(c, &found->value, error));
     if (!o->regions) return LOB_OK;
     out->fine = *c->in->share->fine;
     LOB_TRY(measure_runs(c, out, NULL, &measured, error));
@@ -343,7 +336,8 @@ static lob_status label_on_device(const device_arrays *arrays, lob_components_ou
     c.context = context;
     c.budget = lob_device_budget_of(context, "components", lob_voxels(in->image));
     const lob_status st = run_stages(&c, &chosen, out, error);
-    free(chosen.voxels);
+    free(chosen.label);
+    free(chosen.value);
     if (st != LOB_OK) {
         lob_device_wait(c.device, NULL); /* for copies that are still on their way */
         free(out->member);
