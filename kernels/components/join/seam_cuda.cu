@@ -2,13 +2,10 @@
  * it, which another rank has. */
 #include "kernels/components/bits/bits_params_cuda.cuh"
 
-#include <stdlib.h>
-#include <string.h>
-
 namespace lob::components
 {
 
-enum { SEAM_THREADS = 256, FEW = 8191 /* pairs, which come with their number */ };
+enum { SEAM_THREADS = 256 };
 
 /* ---- the pieces of a plane ---- */
 
@@ -149,7 +146,7 @@ static lob_status lay_out(call *c, seam_params *k, seam_letters *l, lob_error *e
         l->mine = at.take<unsigned char>(l->bytes);
         l->next = at.take<unsigned char>(l->bytes);
         k->here = at.take<uint32_t>(plane);
-        k->count = at.take<u64>(1 + FEW + offsets * plane);
+        k->count = at.take<u64>(1 + offsets * plane);
         return at.used;
     };
     LOB_TRY(
@@ -158,7 +155,7 @@ static lob_status lay_out(call *c, seam_params *k, seam_letters *l, lob_error *e
     k->pairs = (uint2 *)(k->count + 1);
     k->there = (const uint32_t *)l->next;
     k->values = l->next + l->values_at;
-    return lob_device_fill(c->device, k->count, 0, sizeof(u64[1 + FEW]), error);
+    return lob_device_fill(c->device, k->count, 0, sizeof *k->count, error);
 }
 
 /* Send the first plane to the rank before, and have that of the rank behind. */
@@ -175,15 +172,6 @@ static lob_status pass_down(call *c, const seam_params &k, const seam_letters &l
     }
     return lob_team_beside(team, {0, l.mine, l.bytes, NULL, 0, c->device},
                            {0, NULL, 0, l.next, l.bytes, c->device}, error);
-}
-
-/* n of the pairs, to ordinary memory. */
-static lob_status fetch(call *c, lob_slab_found *out, const void *pairs, int64_t n,
-                        lob_error *error)
-{
-    free(out->pairs);
-    return lob_device_result(c->device, (void **)&out->pairs, (void *)pairs,
-                             n * (int64_t)sizeof *out->pairs, {}, error);
 }
 
 lob_status join_seam(call *c, lob_slab_found *out, lob_error *error)
@@ -208,11 +196,9 @@ lob_status join_seam(call *c, lob_slab_found *out, lob_error *error)
     if (is_last) return LOB_OK;
     LOB_TRY(lob_launch_over(c->device, seam_kernel, "joining across a seam", plane, SEAM_THREADS, k,
                             error));
-    LOB_TRY(fetch(c, out, k.count, 1 + FEW, error));
-    memcpy(&out->pair_count, out->pairs, sizeof out->pair_count);
-    if (out->pair_count > FEW) return fetch(c, out, k.pairs, out->pair_count, error);
-    memmove(out->pairs, out->pairs + 1, (size_t)out->pair_count * sizeof *out->pairs);
-    return LOB_OK;
+    LOB_TRY(lob_device_download(c->device, &out->pair_count, k.count, sizeof *k.count, error));
+    return lob_device_result(c->device, (void **)&out->pairs, k.pairs,
+                             out->pair_count * (int64_t)sizeof *out->pairs, {}, error);
 }
 
 } /* namespace lob::components */
