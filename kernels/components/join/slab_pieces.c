@@ -151,19 +151,11 @@ static size_t plane_bytes(const lob_slab_pieces *p)
     return (size_t)(p->dims.nx * p->dims.ny * p->seam.channels) * lob_type_of(p->seam.type)->bytes;
 }
 
-/* Labels of a plane, and its values where the seam has data. */
-static lob_status alloc_plane(lob_slab_pieces *p, int32_t **labels, void **values)
+/* Bytes of a plane's labels, with its values behind them where the seam has data. */
+static size_t face_bytes(const lob_slab_pieces *p)
 {
-    LOB_TRY(
-        lob_budget_alloc(p->budget, labels, p->dims.nx * p->dims.ny, sizeof **labels, p->error));
-    if (!p->seam.data) return LOB_OK;
-    return lob_budget_alloc(p->budget, values, 1, plane_bytes(p), p->error);
-}
-
-static void free_plane(lob_slab_pieces *p, int32_t *labels, void *values)
-{
-    lob_budget_free(p->budget, labels, p->dims.nx * p->dims.ny, sizeof *labels);
-    lob_budget_free(p->budget, values, 1, plane_bytes(p));
+    return (size_t)(p->dims.nx * p->dims.ny) * sizeof *p->first_face +
+           (p->seam.data ? plane_bytes(p) : 0);
 }
 
 /* Allocate what the seam needs, for images like this one. */
@@ -181,24 +173,17 @@ static lob_status begin_seam(lob_slab_pieces *p, const lob_volume *image)
         LOB_TRY(lob_budget_alloc(p->budget, &p->seam.data, 2, plane_bytes(p), p->error));
     }
     if (lob_team_rank(p->team) == 0) return LOB_OK;
-    return alloc_plane(p, &p->first_plane, &p->first_values);
+    return lob_budget_alloc(p->budget, &p->first_face, 1, face_bytes(p), p->error);
 }
 
 static void free_seam(lob_slab_pieces *p)
 {
     const int64_t plane = p->dims.nx * p->dims.ny;
+    lob_budget_free(p->budget, p->first_face, 1, face_bytes(p));
     lob_budget_free(p->budget, p->last_plane, plane, sizeof *p->last_plane);
     lob_budget_free(p->budget, p->joined, lob_bit_words(p->dims.nx), sizeof *p->joined);
     lob_budget_free(p->budget, p->seam.data, 2, plane_bytes(p));
-    free_plane(p, p->first_plane, p->first_values);
 }
-
-/* What a slab's seams are made of: its labels there. */
-typedef struct {
-    int64_t z;
-    const lob_volume *image;
-    const int32_t *first, *last; /* planes */
-} slab_faces;
 
 /* Copy a plane of the slab to plane 0 or 1 of the seam. */
 static void copy_plane(lob_slab_pieces *p, const lob_volume *image, int64_t from, int64_t to)
@@ -252,69 +237,55 @@ static void join_planes(lob_slab_pieces *p, const int32_t *labels, int64_t first
 /* Keep the slab's first plane, which is plane 1 of the seam, for the rank before. */
 static void keep_first_plane(lob_slab_pieces *p, const int32_t *labels)
 {
-    const size_t bytes = plane_bytes(p) / (size_t)p->seam.channels;
-    if (!p->first_plane) return;
-    memcpy(p->first_plane, labels, (size_t)(p->dims.nx * p->dims.ny) * sizeof *labels);
-    for (int64_t c = 0; p->seam.data && c < p->seam.channels; c++)
-        memcpy((char *)p->first_values + (size_t)c * bytes,
-               (const char *)p->seam.data + (size_t)(2 * c + 1) * bytes, bytes);
-}
-
-/* Join a slab, whose pieces begin with `first`, to the one before, and remember its last plane for
- * the next. */
-static void join_seam(lob_slab_pieces *p, const slab_faces *slab, int64_t first)
-{
     const int64_t plane = p->dims.nx * p->dims.ny;
-    if (!p->last_plane) return;
-    copy_plane(p, slab->image, 0, 1);
-    if (slab->z > p->first_z)
-        join_planes(p, slab->first, first);
-    else
-        keep_first_plane(p, slab->first);
-    copy_plane(p, slab->image, slab->image->dims.nz - 1, 0);
-    for (int64_t i = 0; i < plane; i++)
-        p->last_plane[i] = slab->last[i] ? (uint32_t)(first + slab->last[i]) : 0;
+    const size_t bytes = plane_bytes(p) / (size_t)p->seam.channels;
+    if (!p->first_face) return;
+    memcpy(p->first_face, labels, (size_t)plane * sizeof *labels);
+    for (int64_t c = 0; p->seam.data && c < p->seam.channels; c++)
+        memcpy((char *)(p->first_face + plane) + (size_t)c * bytes,
+               (const char *)p->seam.data + (size_t)(2 * c + 1) * bytes, bytes);
 }
 
 lob_status lob_slab_pieces_add(lob_slab_pieces *p, lob_slab_found *found, const lob_volume *image,
                                int64_t z)
 {
     const int64_t plane = p->dims.nx * p->dims.ny, first = p->count;
-    const slab_faces faces = {z, image, found->faces, found->faces ? found->faces + plane : NULL};
     if (z == p->first_z && found->faces) LOB_TRY(begin_seam(p, image));
     LOB_TRY(append_slab(p, found));
     if (p->regions) place_regions(p, first, z);
     p->out->foreground += found->foreground;
     p->out->not_finite += found->not_finite;
     p->found = found->pairs ? found : NULL;
-    join_seam(p, &faces, first);
+    if (!found->faces) return LOB_OK;
+    copy_plane(p, image, 0, 1);
+    if (z > p->first_z)
+        join_planes(p, found->faces, first);
+    else
+        keep_first_plane(p, found->faces);
+    copy_plane(p, image, image->dims.nz - 1, 0);
+    for (int64_t i = 0; i < plane; i++) {
+        const int32_t piece = found->faces[plane + i];
+        p->last_plane[i] = piece ? (uint32_t)(first + piece) : 0;
+    }
     return LOB_OK;
 }
 
 /* ---- the team ---- */
 
-/* Send a plane to the rank before, and have that of the rank behind. */
-static lob_status pass_down(lob_slab_pieces *p, const void *mine, void *next, size_t bytes)
-{
-    return lob_team_beside(p->team, (lob_letter){.send = mine, .send_bytes = (int64_t)bytes},
-                           (lob_letter){.receive = next, .receive_bytes = (int64_t)bytes},
-                           p->error);
-}
-
 /* Append the pieces of the next rank's first plane, which are its first ones in its order, and join
  * them to this rank's. */
-static lob_status join_next(lob_slab_pieces *p, int32_t *labels, void *values)
+static lob_status join_next(lob_slab_pieces *p, int32_t *face)
 {
     const int64_t plane = p->dims.nx * p->dims.ny, first = p->count;
     lob_volume image = p->seam;
-    const slab_faces faces = {p->dims.nz, &image, labels, labels};
     int32_t found = 0;
     image.dims.nz = 1;
-    image.data = values;
+    image.data = face + plane;
     for (int64_t i = 0; i < plane; i++)
-        if (labels[i] > found) found = labels[i];
+        if (face[i] > found) found = face[i];
     LOB_TRY(append(p, found));
-    join_seam(p, &faces, first);
+    copy_plane(p, &image, 0, 1);
+    join_planes(p, face, first);
     return LOB_OK;
 }
 
@@ -335,17 +306,18 @@ static lob_status join_pairs(lob_slab_pieces *p)
 /* Append what the next rank's first plane has, joined. */
 static lob_status meet_next(lob_slab_pieces *p)
 {
-    if (p->found) return join_pairs(p);
-    const size_t bytes = (size_t)(p->dims.nx * p->dims.ny) * sizeof(int32_t);
     const bool is_last = p->team->rank + 1 == p->team->size;
-    int32_t *labels = NULL;
-    void *values = NULL;
+    const int64_t bytes = (int64_t)face_bytes(p);
+    int32_t *next = NULL;
+    lob_status st = LOB_OK;
+    if (p->found) return join_pairs(p);
     if (!p->last_plane) return LOB_OK; /* nothing is joined across planes */
-    lob_status st = is_last ? LOB_OK : alloc_plane(p, &labels, &values);
-    if (st == LOB_OK) st = pass_down(p, p->first_plane, labels, bytes);
-    if (st == LOB_OK && p->seam.data) st = pass_down(p, p->first_values, values, plane_bytes(p));
-    if (st == LOB_OK && !is_last) st = join_next(p, labels, values);
-    free_plane(p, labels, values);
+    if (!is_last) st = lob_budget_alloc(p->budget, &next, 1, (size_t)bytes, p->error);
+    if (st == LOB_OK)
+        st = lob_team_beside(p->team, (lob_letter){.send = p->first_face, .send_bytes = bytes},
+                             (lob_letter){.receive = next, .receive_bytes = bytes}, p->error);
+    if (st == LOB_OK && !is_last) st = join_next(p, next);
+    lob_budget_free(p->budget, next, 1, (size_t)bytes);
     return st;
 }
 

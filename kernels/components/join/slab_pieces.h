@@ -43,10 +43,8 @@ typedef struct {
     uint32_t *last_plane; /* nx*ny: piece + 1 in the slab before; 0: background */
     uint64_t *joined;     /* bits of a row: which voxels are joined across the seam */
 
-    /* Of this rank's first plane, for the rank before: its labels, and its values if seam has data.
-     */
-    int32_t *first_plane;
-    void *first_values;
+    int32_t *first_face; /* of this rank's first plane, for the rank before: its labels, and behind
+                            them its values if seam has data */
 
     const lob_slab_found *found; /* of a slab with pairs; NULL: none */
 } lob_slab_pieces;
