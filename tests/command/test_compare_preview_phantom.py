@@ -124,6 +124,12 @@ def test_compare_names_labels(tmp_path):
     result = json.loads(good("compare", "a.nii", "b.nii", "--json", cwd=tmp_path).stdout)
     assert [row.get("name") for row in result["labels"]][1:4:2] == ["liver", "spleen"]
     assert "name" not in result["labels"][-1]
+    # what they are called does not matter, and is told where it differs
+    assert done.stderr == ""
+    (tmp_path / "names.tsv").write_text("index\tname\n2\tSpleen\n4\tLiver\n5\tRight Kidney\n")
+    good("convert", "--labels", "a.nii", "c.nii", "--label-table", "names.tsv", cwd=tmp_path)
+    told = good("compare", "--strict", "a.nii", "c.nii", cwd=tmp_path).stderr
+    assert "by number, and 2 have another name in c.nii: 2 is 'liver', and 'Spleen' there" in told
 
 
 @pytest.mark.parametrize(

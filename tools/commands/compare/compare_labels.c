@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Set every voxel to 0 whose label is not in the list. */
 static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, const char *list)
@@ -253,12 +254,33 @@ static lob_status compare(lob_session *s, comparison *c, lob_compare_work *w)
     return add_missing(c, w->labels) == LOB_OK ? LOB_OK : lob_session_no_memory(s, w->a_path);
 }
 
+/* Numbers decide which labels are compared, whatever they are called. */
+static void note_names(lob_session *s, const comparison *c, const lob_compare_work *w)
+{
+    const lob_label_name *a = NULL, *b = NULL;
+    int32_t differ = 0;
+    for (int32_t i = c->count - 1; i >= 0; i--) {
+        const lob_label_name *const of_a = lob_label_names_find(&w->a.names, c->rows[i].label);
+        const lob_label_name *const of_b = lob_label_names_find(&w->b.names, c->rows[i].label);
+        if (!of_a || !of_b || strcasecmp(of_a->name, of_b->name) == 0) continue;
+        differ++;
+        a = of_a;
+        b = of_b;
+    }
+    if (differ > 0)
+        lob_session_note(s,
+                         "labels are compared by number, and %d have another name in %s: %d is "
+                         "'%s', and '%s' there",
+                         differ, w->b_path, a->label, a->name, b->name);
+}
+
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
 {
     comparison c = {.rows = NULL};
     lob_status st = compare(s, &c, w);
     const bool whole = !c.missing[0];
     if (st == LOB_OK) {
+        note_names(s, &c, w);
         if (whole) cJSON_AddBoolToObject(s->results, "equal", c.equal);
         report_labels(s->results, &c);
         lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
