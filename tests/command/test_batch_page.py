@@ -40,6 +40,24 @@ def batch(tmp_path_factory):
     return folder
 
 
+def test_a_label_with_another_name(tmp_path):
+    """Its volumes stand with those of the label's number, and so it is told."""
+    save(scan_array(), tmp_path / "scan.nii")
+    save(cells(15, 8), tmp_path / "l.nii")
+    for i in range(4):
+        names = "2\tspleen\n3\tliver\n" if i == 0 else "2\tliver\n3\tspleen\n"
+        (tmp_path / "names.tsv").write_text("index\tname\n" + names)
+        good("convert", "--labels", "l.nii", f"l{i}.nii", "--label-table", "names.tsv", cwd=tmp_path)
+    (tmp_path / "scans.tsv").write_text("scan\n" + "".join(f"l{i}\n" for i in range(4)))
+    good("batch", "scans.tsv", "--", "stats", "scan.nii", "{scan}.nii", "--table", "-", cwd=tmp_path)
+    data = data_of(page_of(tmp_path / "scans.batch"))
+    assert [v["title"] for v in data["volumes"]] == ["liver", "spleen"]
+    assert {r["scan"]: r["flags"] for r in data["rows"]} == {
+        "l0": ["label 2 is called spleen, and liver in other scans", "label 3 is called liver, and spleen in other scans"],
+        **{f"l{i}": [] for i in (1, 2, 3)},
+    }  # fmt: skip
+
+
 def page_of(folder):
     return (folder / "page.html").read_text(encoding="utf-8")
 

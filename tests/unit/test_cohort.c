@@ -82,7 +82,11 @@ TEST(volumes_are_gathered_by_label)
             to += sprintf(to,
                           "s3\t2:--table\t2\tliver\t100\t250\ns3\t2:--table\t2\tliver\t1\t250.5\n");
         else if (i != 7)
-            to += sprintf(to, "s%d\t2:--table\t2\tliver\t100\t%d\n", i, 1000 + i);
+            to += sprintf(to, "s%d\t2:--table\t2\t%s\t100\t%d\n", i,
+                          i == 0   ? "spleen"
+                          : i == 1 ? "n/a"
+                                   : "liver",
+                          1000 + i);
         to += sprintf(to, "s%d\t2:--table\t3\tn/a\t%d\tn/a\n", i, 50);
         if (i == 5) to += sprintf(to, "s5\t2:--table\t9\tcyst\t1\t4\n");
     }
@@ -100,6 +104,7 @@ TEST(volumes_are_gathered_by_label)
     assert_int_equal(liver->spread.count, SCANS - 2);
     for (int i = 0; i < SCANS; i++) {
         assert_int_equal(lob_cohort_is_far(liver, i), i == 3);
+        assert_int_equal(lob_cohort_other_name(liver, i) != NULL, i == 0);
         assert_int_equal(lob_cohort_is_missing(&c, liver, &s.rows[i], i), i == 7);
         assert_false(lob_cohort_is_far(other, i));
         assert_false(lob_cohort_is_missing(&c, &c.structures[2], &s.rows[i], i));

@@ -135,9 +135,13 @@ static bool add_flags(const place *row, const page *p)
     for (int k = 0; k < c->count; k++) {
         const lob_structure *const s = &c->structures[k];
         const bool missing = lob_cohort_is_missing(c, s, &p->b->table.rows[i], i);
-        if (!missing && !lob_cohort_is_far(s, i)) continue;
+        const char *const other = lob_cohort_other_name(s, i);
+        if (!missing && !other && !lob_cohort_is_far(s, i)) continue;
         title_of(title, p, s);
-        if (missing)
+        if (other)
+            snprintf(text, sizeof text, "label %.20s is called %.200s, and %.200s in other scans",
+                     s->label, other, s->name);
+        else if (missing)
             snprintf(text, sizeof text, "%s is missing; %lld of %lld scans have it", title,
                      (long long)s->spread.count, (long long)c->done);
         else

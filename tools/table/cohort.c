@@ -90,15 +90,14 @@ static lob_structure *find_structure(parser *p, const char *const cells[USEFUL],
         out->has_more = true;
         return NULL;
     }
-    const bool is_named = cells[NAME] && strcmp(cells[NAME], "n/a") != 0;
     lob_structure *const s = &out->structures[out->count];
     *s = (lob_structure){.table = strdup(cells[TABLE]),
                          .label = strdup(cells[LABEL]),
-                         .name = strdup(is_named ? cells[NAME] : ""),
+                         .called = calloc((size_t)out->rows + 1, sizeof(char *)),
                          .value = new_values(out->rows),
                          .doubt = new_values(out->rows)};
     p->structure = out->count++;
-    if (!s->table || !s->label || !s->name || !s->value || !s->doubt) *st = no_memory(p);
+    if (!s->table || !s->label || !s->called || !s->value || !s->doubt) *st = no_memory(p);
     return *st == LOB_OK ? s : NULL;
 }
 
@@ -128,6 +127,9 @@ static lob_status take_line(parser *p, const lob_fields *fields)
         s->value[row] = (isnan(s->value[row]) ? 0 : s->value[row]) + number;
         break;
     }
+    const bool is_named = cells[NAME] && strcmp(cells[NAME], "n/a") != 0;
+    if (s && is_named && !s->called[row] && !(s->called[row] = strdup(cells[NAME])))
+        st = no_memory(p);
     if (s && lob_field_real(&number, fields, p->column[DOUBT]))
         s->doubt[row] = fmax(s->doubt[row], number);
     return st;
@@ -154,6 +156,20 @@ static lob_status take_lines(parser *p, const lob_batch_table *table)
     return LOB_OK;
 }
 
+/* The name that more than half of the named have, or else one of theirs (Boyer and Moore's vote).
+ */
+static const char *usual_name(const lob_structure *s, int64_t rows)
+{
+    const char *name = "";
+    int64_t lead = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        if (!s->called[i]) continue;
+        if (lead == 0) name = s->called[i];
+        lead += strcmp(s->called[i], name) == 0 ? 1 : -1;
+    }
+    return name;
+}
+
 lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const char *bytes,
                             size_t size, const char *name, lob_error *error)
 {
@@ -174,6 +190,8 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
     for (int i = 0; i < out->count && st == LOB_OK; i++) {
         lob_structure *const s = &out->structures[i];
         if (!s->unit) s->unit = "voxels";
+        s->name = strdup(usual_name(s, out->rows));
+        if (!s->name) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
         s->spread = spread_of(out, s->value, volume_floor);
         s->is_common = 2 * s->spread.count >= out->done;
     }
@@ -188,9 +206,9 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
 void lob_cohort_free(lob_cohort *cohort)
 {
     for (int i = 0; i < cohort->count; i++) {
-        LOB_FREE(cohort->structures[i].table, cohort->structures[i].label,
-                 cohort->structures[i].name, cohort->structures[i].value,
-                 cohort->structures[i].doubt);
+        const lob_structure *const s = &cohort->structures[i];
+        for (int64_t row = 0; s->called && row < cohort->rows; row++) free(s->called[row]);
+        LOB_FREE(s->table, s->label, s->name, s->called, s->value, s->doubt);
     }
     LOB_FREE(cohort->structures, cohort->doubt, cohort->sorted);
     *cohort = (lob_cohort){.rows = 0};
@@ -249,4 +267,10 @@ int lob_cohort_most_doubtful(const lob_cohort *cohort, int64_t row)
 bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row)
 {
     return lob_spread_distance(&cohort->doubt_spread, cohort->doubt[row]) > LOB_COHORT_FAR;
+}
+
+const char *lob_cohort_other_name(const lob_structure *structure, int64_t row)
+{
+    const char *const called = structure->called[row];
+    return called && strcmp(called, structure->name) != 0 ? called : NULL;
 }

@@ -39,7 +39,8 @@ double lob_spread_distance(const lob_spread *spread, double value);
 
 /* A label of the region tables. */
 typedef struct {
-    char *table, *label, *name; /* the role of the table; the name may be "" */
+    char *table, *label, *name; /* the role of the table; the name that most scans give it, or "" */
+    char **called;              /* by row: its name there; NULL: it has none */
     const char *unit;           /* "ml", "um3" or "voxels" */
     double *value;              /* by row of the status table; NaN: the scan does not have it */
     double *doubt;              /* by row: what a table's column doubt says; NaN: it says nothing */
@@ -84,6 +85,9 @@ bool lob_cohort_is_far(const lob_structure *structure, int64_t row);
 /* Has a scan that is done no such label, where at least four fifths of the others have it? */
 bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,
                            const lob_batch_row *row, int64_t number);
+
+/* The label's name in this row, where that is another than most scans give it; else NULL. */
+const char *lob_cohort_other_name(const lob_structure *structure, int64_t row);
 
 /* The structure that a row's tables doubt most; -1: they have no doubts. */
 int lob_cohort_most_doubtful(const lob_cohort *cohort, int64_t row);
