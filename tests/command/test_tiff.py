@@ -300,6 +300,8 @@ def test_plain_resolution(tmp_path, unit, mm):
     _, spacing, notes = read(tmp_path, "a.tif")
     assert spacing == pytest.approx([mm / 100, mm / 200, mm / 100])
     assert "does not say how far apart its pages are" in notes
+    told = good("stats", "a.tif", "a.tif", cwd=tmp_path).stderr  # a file that is read twice
+    assert told.count("does not say how far apart its pages are") == 1
 
 
 # ---- what is written ----------------------------------------------------------------------------

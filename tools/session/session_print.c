@@ -100,11 +100,30 @@ void lob_session_put_failure(lob_session *s, lob_status st)
              limit);
 }
 
-static void print_notes(lob_session *s, const cJSON *notes)
+static const cJSON *warnings_of(const cJSON *input)
+{
+    return cJSON_GetObjectItemCaseSensitive(input, "warnings");
+}
+
+/* Was it said of an input before this one, as of a file that is read twice? */
+static bool is_said(const lob_session *s, const char *note, const cJSON *input)
+{
+    const cJSON *before, *said;
+    cJSON_ArrayForEach(before, s->inputs) {
+        if (before == input) break;
+        cJSON_ArrayForEach(said, warnings_of(before))
+            if (strcmp(said->valuestring, note) == 0) return true;
+    }
+    return false;
+}
+
+/* input: whose notes they are; NULL: the command's own. */
+static void print_notes(lob_session *s, const cJSON *notes, const cJSON *input)
 {
     const cJSON *note;
     cJSON_ArrayForEach(note, notes) {
         lob_error line;
+        if (is_said(s, note->valuestring, input)) continue;
         lob_fail(&line, LOB_OK, "note: %s", note->valuestring);
         lob_session_print_line(s, line.text);
     }
@@ -114,9 +133,8 @@ void lob_session_print_notes(lob_session *s)
 {
     const cJSON *input;
     if (s->quiet) return;
-    cJSON_ArrayForEach(input, s->inputs)
-        print_notes(s, cJSON_GetObjectItemCaseSensitive(input, "warnings"));
-    print_notes(s, s->notes);
+    cJSON_ArrayForEach(input, s->inputs) print_notes(s, warnings_of(input), input);
+    print_notes(s, s->notes, NULL);
 }
 
 /* "a", "a and b", "a, b and c": the name of the i-th of n. */
