@@ -660,6 +660,17 @@ def test_tasks_of_each_node_are_told_as_slurm_does(tmp_path, node, tasks):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_tables_on_standard_output_are_those_of_one_task(tmp_path, kind):
+    """Open MPI's mpirun gives tasks a terminal, where a table for people would have fewer columns."""
+    good("phantom", "cells", "-o", "scan.nii", "--truth", "cells.nii", "--size", "24,24,9", "--cells", "5", cwd=tmp_path)
+    words = ("stats", "scan.nii", "cells.nii", "--device", "cpu")
+    alone = good(*words, cwd=tmp_path)
+    assert alone.stdout.startswith("label\tvoxels\t")
+    for ranks in (1, 2):
+        assert ranked(kind, ranks, *words, cwd=tmp_path).stdout.replace("\r\n", "\n") == alone.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_doctor_lists_launcher_and_plugins(tmp_path, kind):
     done = ranked(kind, 2, "doctor", "--json", "--device", "cpu", "--threads", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,8 @@ enum { LONGEST_CELL = 32, GAP = 2 }; /* characters */
 
 int lob_terminal_width(void)
 {
-    if (!lob_is_terminal(stdout)) return 0;
+    /* Open MPI's mpirun gives each task a terminal, and may itself write into a file. */
+    if (getenv("OMPI_COMM_WORLD_SIZE") || !lob_is_terminal(stdout)) return 0;
     const int columns = lob_terminal_columns();
     return columns > 0 ? columns : 80;
 }

@@ -4,7 +4,7 @@
 
 #include "tools/text/text.h"
 
-/* Columns of the terminal that standard output is; 0: it is none. */
+/* Columns of the terminal that standard output is; 0: it is none, or that of a task of mpirun. */
 int lob_terminal_width(void);
 
 /* The bytes of the first characters of UTF-8, at most so many; *characters: how many there are. */
