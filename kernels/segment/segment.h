@@ -60,7 +60,7 @@ typedef struct {
                            far outside its outlines, in the second, 0..16; where one slice has
                            strokes at most 2, as it says little about how far to go on */
     double shape;       /* nats that outlines between drawn slices give at most, in the second,
-                           divided by how many labels there are beside the background */
+                           divided by how many labels there are beside the background; 0..16 */
     double blur;        /* standard deviation of the shares' Gaussian, first growth, 0..100; the
                            second: half */
     double smooth;      /* that of the majority after the first growth; the second: 0.7 of it */

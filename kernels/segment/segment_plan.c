@@ -418,13 +418,27 @@ static lob_segment_options rounded(const lob_segment_options *options)
 
 static lob_status check(const lob_segment_options *o, const lob_volume *image, lob_error *error)
 {
-    const double least[] = {o->margin, o->share, o->ends,   o->whole, o->far,
-                            o->shape,  o->blur,  o->smooth, o->edge};
-    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
-        if (!(least[i] >= 0 && least[i] <= 1e6))
-            return lob_fail(error, LOB_EARG, "an option of segment is %g", least[i]);
-    if (o->background < 0 || o->passes < 0 || o->passes > 2 || o->coarse < 1)
-        return lob_fail(error, LOB_EARG, "an option of segment is outside its range");
+    const struct {
+        const char *name;
+        double value, least, most;
+    } options[] = {
+        {"margin",     o->margin,         0, 1e6              },
+        {"share",      o->share,          0, 100              },
+        {"ends",       o->ends,           0, 100              },
+        {"whole",      o->whole,          0, 1                },
+        {"far",        o->far,            0, 16               },
+        {"shape",      o->shape,          0, 16               },
+        {"blur",       o->blur,           0, 100              },
+        {"smooth",     o->smooth,         0, 100              },
+        {"edge",       o->edge,           0, 1                },
+        {"background", o->background,     0, INT32_MAX        },
+        {"passes",     o->passes,         0, 2                },
+        {"coarse",     (double)o->coarse, 1, (double)INT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!(options[i].value >= options[i].least && options[i].value <= options[i].most))
+            return lob_fail(error, LOB_EARG, "%s is %g; it is from %g to %g", options[i].name,
+                            options[i].value, options[i].least, options[i].most);
     if (image->channels > LOB_REFINE_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels, at most %d are segmented",
                         image->channels, LOB_REFINE_MAX_CHANNELS);
