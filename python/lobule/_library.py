@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from . import _abi
 from ._errors import BY_STATUS, Cancelled, DeviceError, Error, InputError, InternalError
+from ._public import _is_whole, shown
 
 HERE = Path(__file__).resolve().parent
 
@@ -268,9 +269,9 @@ class _Watch:
 
 def _bytes(size: int | str) -> int:
     """A number of bytes, or as the command takes it: "4GiB", "500M"."""
-    if not isinstance(size, str):
-        return size
-    found = re.fullmatch(r"(\d+\.?\d*)(B|[KMGT](iB)?|[kMGT]B)?", size.strip())
+    if not isinstance(size, str) and _is_whole(size) and size >= 0:
+        return int(size)
+    found = re.fullmatch(r"(\d+\.?\d*)(B|[KMGT](iB)?|[kMGT]B)?", str(size).strip())
     if not found:
         raise InputError(f"max_memory is {size!r}; it is a number of bytes, or as '4GiB'")
     unit = found[2] or "B"
@@ -304,6 +305,8 @@ class Call:
         self.report = report if report is not None else {}
         own = self.backend.context
         self.context = _abi.lob_context(_Process.threads(threads, own.threads), _bytes(max_memory), own.device)
+        if not callable(progress) and progress not in (None, False, True):
+            raise TypeError(f"progress is {shown(progress)}; it is True, for a bar, or a function of the share that is done")
         self.progress = progress
         self.on_gpu = False  # are there arrays that the GPU may still use when a function returns?
 

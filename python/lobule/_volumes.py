@@ -35,12 +35,14 @@ LABEL_TYPES = (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32)
 
 
 def voxel_array(array: np.ndarray) -> np.ndarray:
-    """The array in a type that the library reads: native bytes, no bool, no float16."""
+    """The array in a type that the library reads: native bytes, no bool, no float16, no long double."""
     dtype = array.dtype
     if dtype == np.bool_:
         return array.view(np.uint8)
     if dtype == np.float16:
         return array.astype(np.float32)
+    if dtype == np.longdouble:
+        return array.astype(np.float64)
     native = array.astype(dtype.newbyteorder("="), copy=False)
     if native.dtype not in TYPES:
         raise InputError(f"voxels of type {dtype} are not taken; whole and real numbers are")
@@ -53,7 +55,10 @@ def whole(image: Any) -> np.ndarray:
         raise InputError(
             "a masked array would lose its mask: give .filled(value), or .data and mask=~numpy.ma.getmaskarray(array)"
         )
-    return np.asarray(image)
+    try:
+        return np.asarray(image)
+    except ValueError as problem:  # of rows that are not as long as each other
+        raise InputError(f"no image, but {shown(image)}: {problem}") from None
 
 
 def view(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -111,6 +116,8 @@ class Source:
         array = whole(image)
         self.channel_axis = channel_axis
         if channel_axis is not None:
+            if not -array.ndim <= channel_axis < array.ndim:
+                raise InputError(f"channel_axis is {channel_axis}; the array has {array.ndim} axes, counted from 0")
             array = np.moveaxis(array, channel_axis, 0)
         self.set_array(array, channel_axis is not None)
         self.set_spacing(spacing)
@@ -135,8 +142,8 @@ class Source:
         if self.ndim == 0:
             raise InputError(f"no image, but {shown(self.image)}")
         if self.ndim not in (2, 3):
-            what = "choose a frame, or name the axis of channels with channel_axis"
-            raise InputError(f"an array of {self.ndim} axes is no volume; {what}")
+            what = "choose a frame, or name the axis of channels with channel_axis" if self.ndim > 3 else "it has 2 or 3"
+            raise InputError(f"an array of {self.ndim} ax{'es' if self.ndim > 1 else 'is'} is no volume; {what}")
         if array.size == 0:
             raise InputError(f"an array of shape {spatial} has no voxels")
         if not channels:
@@ -299,8 +306,9 @@ class Nibabel(World):
     def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
         header = self.image.header.copy()
         header.set_data_dtype(voxels.dtype)
-        if labels and hasattr(header, "set_intent"):
-            header.set_intent("label", allow_unknown=True)
+        if labels and hasattr(header, "set_intent"):  # the fields that the command gives a label volume
+            header.set_intent("label", name="labels", allow_unknown=True)
+            header["cal_min"], header["cal_max"], header["descrip"] = 0, voxels.max(), f"lobule {_abi.VERSION}"
         affine = self.image.affine if geometry is None else affine_of(geometry)
         came = self.as_came(voxels)
         return type(self.image)(came if came.ndim < 4 else came[:, :, :, np.newaxis], affine, header)
@@ -449,7 +457,10 @@ def turned(taken: Source, of: Source) -> Source:
 
 def companion(other: Any, of: Source, name: str) -> Source:
     """Another volume on the grid of an image, turned as that lies; an array has the image's order of axes."""
-    taken = turned(source(other, axes="xyz" if of.xyz else "zyx"), of)
+    try:
+        taken = turned(source(other, axes="xyz" if of.xyz else "zyx"), of)
+    except InputError as problem:
+        raise InputError(f"{name}: {problem}") from None
     if taken.voxels.shape[1:] != of.voxels.shape[1:]:
         raise InputError(
             f"{name}: its shape is {taken.voxels.shape[1:]} and the image's {of.voxels.shape[1:]}, in the order z, y, x"

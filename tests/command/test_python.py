@@ -569,6 +569,57 @@ def test_a_progress_that_raises_stops_the_call():
     assert lobule.median(image, 1).max() == 0, "the next call works"
 
 
+def seeds_in(image):
+    drawn = np.zeros(image.shape, np.uint8)
+    drawn[1, 1, 1], drawn[2, 3, 4] = 1, 2
+    return drawn
+
+
+REFUSED = [
+    # what, call, what its line says
+    ("an axis of channels that is none", lambda a: lobule.gaussian(a, 1, channel_axis=7), "channel_axis is 7; the array has 3 axes"),
+    ("rows of several lengths", lambda _: lobule.components([[1, 2], [3]]), r"no image, but \[\[1, 2\], \[3\]\]"),
+    ("a row", lambda a: lobule.components(a[0, 0]), "an array of 1 axis is no volume; it has 2 or 3"),
+    ("several frames", lambda a: lobule.components(a[..., None]), "an array of 4 axes is no volume; choose a frame"),
+    ("seeds that are none", lambda a: lobule.growcut(a, None), "seeds: no image, but None"),
+    ("a mask's name", lambda a: lobule.components(a, mask="mask.nii"), "mask: 'mask.nii' is a name"),
+    ("memory below nothing", lambda a: lobule.components(a, max_memory=-1), "max_memory is -1; it is a number of bytes"),
+    ("a choice below its range", lambda a: lobule.segment(a, seeds_in(a), background=-1), "background is -1; it is from 0"),
+    ("a choice beyond its range", lambda a: lobule.segment(a, seeds_in(a), whole=1.5), "whole is 1.5; it is from 0 to 1"),
+    ("a choice that is no number", lambda a: lobule.segment(a, seeds_in(a), far=np.nan), "far is -?nan; it is from 0 to 16"),
+    ("a list of memory", lambda a: lobule.components(a, max_memory=[1]), r"max_memory is \[1\]; it is a number of bytes"),
+]
+
+
+@pytest.mark.parametrize(("call", "line"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_arguments_are_refused_by_their_names(call, line):
+    with pytest.raises(lobule.InputError, match=line):
+        call(np.zeros((4, 5, 6), np.uint8))
+
+
+def test_progress_is_a_function_or_a_switch():
+    with pytest.raises(TypeError, match="progress is 3; it is True"):
+        lobule.components(STROKED, progress=3)
+
+
+def test_long_doubles_are_taken():
+    wide = STROKED.astype(np.longdouble) / 3
+    assert np.array_equal(lobule.gaussian(wide, 1), lobule.gaussian(wide.astype(np.float64), 1))
+
+
+def test_nibabel_labels_have_the_header_of_the_command_s(tmp_path):
+    """Not the window and the description of the scan."""
+    scan, drawn = (nibabel.Nifti1Image(array.T, np.diag([2.0, 2, 3, 1])) for array in (STROKED, DRAWN))
+    scan.header["cal_max"], scan.header["cal_min"], scan.header["descrip"] = 400, -100, b"a scan"
+    scan.header.set_intent("z score", (), name="z")
+    for image, name in ((scan, "scan.nii"), (drawn, "drawn.nii"), (lobule.growcut(scan, drawn), "ours.nii")):
+        nibabel.save(image, tmp_path / name)
+    lobule.command("growcut", tmp_path / "scan.nii", tmp_path / "drawn.nii", "-o", tmp_path / "theirs.nii")
+    ours, theirs = (nibabel.load(tmp_path / name).header for name in ("ours.nii", "theirs.nii"))
+    assert {field for field in theirs if ours[field].tobytes() != theirs[field].tobytes()} <= {"magic"}
+    assert theirs["cal_max"] == DRAWN.max()
+
+
 def test_a_bar_where_tqdm_is(capsys):
     pytest.importorskip("tqdm")
     lobule.median(np.zeros((40, 60, 60), np.float32), 2, progress=True, device="cpu")
