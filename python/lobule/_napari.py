@@ -256,6 +256,10 @@ class Follower:
             if method == "segment"
             else Grown(self.seen, self.largest, rule, device)
         )
+        shape, wanted = np.shape(seeds.data), self.made.strokes.shape
+        if shape != wanted:
+            self.made.close()
+            raise InputError(f"{seeds.name}: its shape is {shape} and that of {self.seen.layer.name} {wanted}")
         self.shown: Any = None
         self.waiting = self.looking = False
         colours = {"colormap": seeds.colormap} if hasattr(seeds, "colormap") else {}

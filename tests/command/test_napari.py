@@ -187,6 +187,15 @@ def test_more_layers_where_asked():
     assert len(labels[0].shape) == 3
 
 
+def test_live_strokes_of_another_grid_are_refused():
+    seeds = Labels(SEEDS[:-1], "strokes")
+    layers = []
+    viewer = SimpleNamespace(layers=layers, add_labels=lambda *_, **__: layers.append("live"))
+    with pytest.raises(lobule.InputError, match=r"^strokes: its shape is \(\d+, \d+, \d+\) and that of scan"):
+        _napari.live(viewer, Layer(SCAN, "scan"), seeds, "segment", device="cpu")
+    assert layers == []
+
+
 def test_names_and_colours_follow_the_strokes():
     features = {"index": [2, 1], "name": ["liver", "rest"]}
     seeds = Labels(SEEDS, "seeds", features=features, colormap="theirs")
