@@ -2,10 +2,12 @@
  * Cells: give every cell or nucleus of an image a label, without seeds.
  *
  * Bodies: the image is smoothed; what is brighter than the box around it, by a share of Otsu's
- * threshold of that difference, is a body; the deepest places below the bodies' surfaces, far
- * enough apart, are seeds; a flood over the depth cuts bodies that touch at their necks. Walls: the
- * image is smoothed; its darkest places, deep enough below any pass, are seeds; a flood over the
- * image ends at the walls. Then basins that no wall, or no neck, parts are joined (basins.h), holes
+ * threshold of that difference, is a body. The Laplacian of Gaussian at the bodies' scale has a
+ * valley in each (Lindeberg, International Journal of Computer Vision 30, 1998), also where they
+ * touch, side by side bright and dim, and whatever the light: where the lowest places of these
+ * valleys are far enough apart they are seeds, and a flood over it cuts bodies. Walls: the image is
+ * smoothed; its darkest places, deep enough below any pass, are seeds; a flood over the image ends
+ * at the walls. Then basins that no wall, or no pass, parts are joined (basins.h), holes
  * filled, and what is much smaller than a cell is taken out.
  *
  *     lob_cells_options options = lob_cells_defaults(false);
@@ -39,7 +41,7 @@ typedef struct {
     double bright; /* bodies: how much brighter than these, as a share of Otsu's threshold, 0..10 */
     double apart;  /* bodies: distance of seeds, 0..10 */
     double seeds;  /* walls: least depth of a seed, as a share of the contrast, 0..1 */
-    double wall;   /* share of a full wall, or of a body's depth, that parts two pieces, 0..1 */
+    double wall;   /* share of a full wall, or of a body's valley, that parts two pieces, 0..1 */
     double least;  /* smallest cell that is kept, as a share of a ball of this size, in an image
                       of one slice of a disc, 0..10 */
 } lob_cells_options;
@@ -60,8 +62,8 @@ typedef struct {
     double brightest;  /* bodies: what is brighter counts as this bright; INFINITY: all as it is */
     double around_mm;  /* bodies: radius of the box that a voxel is compared with, */
     double offset;     /* and what is taken off its mean: <= 0 */
-    double depth_mm;   /* bodies: standard deviation of the Gaussian of the depths, */
-    double apart_mm;   /* and distance of their maxima */
+    double bend_mm;    /* bodies: standard deviation of the Laplacian of Gaussian, */
+    double apart_mm;   /* and distance of its minima */
     double height;     /* walls: least depth of a seed, image units */
     double wall;       /* lob_basins_options.share; 0: no basins are joined */
     double wall_level; /* and .level */

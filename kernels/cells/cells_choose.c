@@ -18,7 +18,7 @@ lob_cells_options lob_cells_defaults(bool walls)
                                .around = 1.5,
                                .bright = 0.5,
                                .apart = 0.5,
-                               .wall = 0.05,
+                               .wall = 0.25,
                                .least = 0.08};
 }
 
@@ -172,7 +172,7 @@ static double least_mm3(const choice *c)
 static lob_cells_plan plan_of(const choice *c)
 {
     const lob_cells_options *const o = c->options;
-    const double size = c->size_mm, depth_smooth = 0.06;
+    const double size = c->size_mm;
     lob_cells_plan plan = {
         .walls = o->walls,
         .estimated = isinf(o->size_mm),
@@ -190,7 +190,7 @@ static lob_cells_plan plan_of(const choice *c)
         plan.brightest = lob_plan_number(c->brightest);
         plan.around_mm = lob_plan_number(o->around * size);
         plan.offset = lob_plan_number(0 - o->bright * c->threshold);
-        plan.depth_mm = lob_plan_number(depth_smooth * size);
+        plan.bend_mm = lob_plan_number(LOB_CELLS_BEND * size);
         plan.apart_mm = lob_plan_number(o->apart * size);
     }
     return plan;

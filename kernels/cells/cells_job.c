@@ -98,7 +98,7 @@ lob_status lob_cells_filter(lob_cells_job *j, lob_volume *out, const lob_volume 
                                  .place = lob_context_place(j->steps.context)};
     lob_filter_options options = lob_filter_defaults();
     lob_filter_output result = {.data = NULL};
-    if (steps[0].kind == LOB_FILTER_GAUSSIAN) options.edge = j->edge;
+    if (steps[0].kind != LOB_FILTER_BOX) options.edge = j->edge;
     grid.type = LOB_F32;
     *out = lob_volume_empty();
     LOB_TRY(lob_budget_hold(&j->steps.budget, lob_volume_bytes(&grid), j->error));

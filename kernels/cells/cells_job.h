@@ -15,6 +15,9 @@
 
 LOB_BEGIN_DECLS
 
+/* Standard deviation of the Laplacian of Gaussian that has one valley in each body, in sizes. */
+#define LOB_CELLS_BEND 0.2
+
 typedef struct {
     lob_segment_job steps; /* backend, context, memory of what lies between the steps */
     lob_error *error;

@@ -1,6 +1,5 @@
 /* Labelling cells by a plan: the steps, one after the other, and what lies between them. */
 #include "kernels/cells/cells_job.h"
-#include "kernels/distance/distance_slabs.h"
 #include "kernels/labels/label_slabs.h"
 #include "volumes/labels.h"
 
@@ -18,7 +17,7 @@ typedef struct {
     lob_cells_stats stats;
 } call;
 
-/* ---- bodies: what is bright, and how deep ---- */
+/* ---- what is flooded ---- */
 
 /* Label what is above the mean around it, less the offset. */
 static lob_status mark_bright(call *c, const lob_volume *smooth, const lob_volume *mean)
@@ -46,42 +45,18 @@ static lob_status find_bright(call *c)
         {.kind = LOB_FILTER_CLAMP, .low = -INFINITY, .high = plan->brightest},
     };
     const lob_filter_step box = lob_cells_along(&c->job, LOB_FILTER_BOX, c->image, plan->around_mm);
+    const lob_filter_step bend =
+        lob_cells_along(&c->job, LOB_FILTER_LAPLACIAN, c->image, plan->bend_mm);
     lob_status st = lob_share_next(&c->job.share, 0.15);
     if (st == LOB_OK)
         st = lob_cells_filter(&c->job, &smooth, c->image, steps, isinf(plan->brightest) ? 1 : 2);
     if (st == LOB_OK) st = lob_share_next(&c->job.share, 0.25);
     if (st == LOB_OK) st = lob_cells_filter(&c->job, &mean, &smooth, &box, 1);
     if (st == LOB_OK) st = mark_bright(c, &smooth, &mean);
-    lob_segment_drop(&c->job.steps, &smooth);
     lob_segment_drop(&c->job.steps, &mean);
-    return st;
-}
-
-/* Distances to the surface, negative inside, smoothed: the deepest places are the lowest. */
-static lob_status find_depth(call *c)
-{
-    const lob_filter_step gaussian =
-        lob_cells_along(&c->job, LOB_FILTER_GAUSSIAN, c->image, c->plan->depth_mm);
-    const lob_volume *const bright = &c->bright;
-    lob_distance_input in = {
-        .labels = bright->data, .type = LOB_U8, .dims = bright->dims, .place = bright->place};
-    lob_distance_options options = lob_distance_defaults();
-    lob_volume surface;
-    options.kind = LOB_DISTANCE_SIGNED;
-    memcpy(in.spacing, c->image->geometry.spacing_mm, sizeof in.spacing);
-    LOB_TRY(lob_share_next(&c->job.share, 0.35));
-    lob_status st = lob_cells_make(&c->job, &surface, c->image, LOB_F32);
-    if (st == LOB_OK) {
-        const lob_distance_output out = {.distance = surface.data};
-        const lob_context context = lob_cells_context(&c->job);
-        st = c->job.team
-                 ? lob_distance_slabs(&out, &in, &options, c->job.planes, c->job.team, &context,
-                                      c->job.error)
-                 : c->job.steps.backend->distance(&out, &in, &options, &context, c->job.error);
-    }
     if (st == LOB_OK) st = lob_share_next(&c->job.share, 0.45);
-    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &surface, &gaussian, 1);
-    lob_segment_drop(&c->job.steps, &surface);
+    if (st == LOB_OK) st = lob_cells_filter(&c->job, &c->valleys, &smooth, &bend, 1);
+    lob_segment_drop(&c->job.steps, &smooth);
     return st;
 }
 
@@ -266,7 +241,7 @@ static lob_status check(const call *c)
     const double longest = fmax(box.along[0], fmax(box.along[1], box.along[2]));
     if (c->image->channels != 1)
         return lob_fail(c->job.error, LOB_EARG, "the image has several channels");
-    if (!(plan->smooth_mm >= 0) || !(plan->around_mm >= 0) || !(plan->depth_mm >= 0) ||
+    if (!(plan->smooth_mm >= 0) || !(plan->around_mm >= 0) || !(plan->bend_mm >= 0) ||
         !(plan->wall >= 0 && plan->wall <= 1) || !isfinite(plan->least_mm3))
         return lob_fail(c->job.error, LOB_EARG, "a number of the plan is outside its range");
     if (!plan->walls && !(longest >= 1 && longest <= LOB_FILTER_MAX_ALONG))
@@ -301,7 +276,6 @@ lob_status lob_cells_label_by(lob_volume *labels, lob_cells_stats *stats, const 
     lob_error_begin(job.error);
     lob_status st = check(&c);
     if (st == LOB_OK) st = plan->walls ? find_walls(&c) : find_bright(&c);
-    if (st == LOB_OK && !plan->walls) st = find_depth(&c);
     if (st == LOB_OK) st = find_seeds(&c);
     if (st == LOB_OK) st = flood(&c);
     if (st == LOB_OK) st = label(&c, labels);

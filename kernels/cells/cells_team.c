@@ -27,8 +27,9 @@ int64_t lob_cells_reach(const lob_volume *image, const lob_cells_options *option
     const lob_cells_job alone = {.planes = image->dims.nz};
     const int64_t nz = image->dims.nz;
     lob_filter_step box = lob_cells_along(&alone, LOB_FILTER_BOX, image, options->around * size_mm);
+    const double of_gaussian_mm = fmax(options->smooth, LOB_CELLS_BEND) * size_mm;
     const lob_filter_step gaussian =
-        lob_cells_along(&alone, LOB_FILTER_GAUSSIAN, image, options->smooth * size_mm);
+        lob_cells_along(&alone, LOB_FILTER_LAPLACIAN, image, of_gaussian_mm);
     box.along[2] = fmin(box.along[2], (double)nz);
     const int64_t of_box = lob_box_reach(&box, &edges, 2);
     const int64_t of_gaussian =

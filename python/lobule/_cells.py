@@ -87,8 +87,7 @@ def cells(
     seeds    walls: depth of a cell's middle below any pass to a deeper one, as a share of the
              contrast of walls; None: 0.03
     wall     pieces are joined where the wall between them is less than this share of a full one, or
-             their neck misses less than this share of the thinner one's width; None: 0.05, with
-             walls 0.12
+             the pass less than this share of the shallower one's valley; None: 0.25, with walls 0.12
     least    smaller cells are taken out, as a share of a ball (in one slice a disc) of this size;
              None: 0.08, with walls 0.01
     channel  of an image with channels, from 0

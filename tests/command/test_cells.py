@@ -114,6 +114,19 @@ def test_size_of_dense_cells(tmp_path, kind, cells, size, noise, seed):
     assert 0.8 < json.loads((tmp_path / "r.json").read_text())["results"]["chosen"]["size_mm"] / true < 1.25
 
 
+@pytest.mark.parametrize("cells, seed", [(8, 3), (20, 2)])
+@pytest.mark.parametrize("sized", [True, False])
+def test_cells_of_a_solid_cluster_are_parted(tmp_path, cells, seed, sized):
+    """They fill it, so that nothing but what is dim between them tells one from the next."""
+    good("phantom", "cells", "-o", "image.nii", "--truth", "truth.nii", "--cells", cells, "--size", "64,64,32", "--noise", 8,
+         "--random-seed", seed, "--spacing", "0.001,0.001,0.002", "--nuclei", cwd=tmp_path)  # fmt: skip
+    truth = load(tmp_path / "truth.nii").astype(np.uint8) - 1
+    voxels = np.median(np.bincount(truth.ravel())[1:]) * 2
+    size = ["--size", f"{(6 / np.pi * voxels) ** (1 / 3)}um"] if sized else []
+    good("cells", "image.nii", "-o", "o.nii", *size, cwd=tmp_path)
+    assert matches(truth, load(tmp_path / "o.nii")) >= cells - 1 and load(tmp_path / "o.nii").max() <= cells + 1
+
+
 @pytest.mark.parametrize("options", [["--size", "18vox"], []])
 def test_one_slice_where_a_few_are_far_brighter(tmp_path, options):
     """Discs in one thin slice; two that are as bright as dying cells hide none of the others."""

@@ -295,7 +295,7 @@ METHODS = [
     (["merge", "seeds.nii.gz", "image.nii.gz", "-o", "o.nii.gz", "--height", "12"],
      ["Basins of a flood were joined", "height 12", "[1] Grimaud M."]),
     (["cells", "nuclei.nii.gz", "-o", "o.nii.gz", "--size", "8um"],
-     ["maxima of the distance", "size 0.008mm", "[1] Felzenszwalb P", "[2] Meyer F.", "[4] Grimaud"]),
+     ["valleys of the Laplacian", "size 0.008mm", "[1] Lindeberg T", "[2] Meyer F.", "[4] Grimaud"]),
     (["cells", "nuclei.nii.gz", "-o", "o.nii.gz", "--size", "8um", "--walls"], ["between walls", "[1] Meyer F."]),
     (["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "o.nii.gz"], ["from brush strokes", "[1] Vezhnevets"]),
     (["threshold", "image.nii.gz", "-o", "o.nii.gz", "--otsu", "3"], ["3 classes", "[1] Otsu N."]),

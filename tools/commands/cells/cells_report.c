@@ -26,10 +26,9 @@ static void print_bodies(const lob_cells_plan *plan, const char *image)
     if (isfinite(plan->brightest)) printf(" --window -inf,%.9g", plan->brightest);
     printf("\nlobule threshold @smooth -o @bright --local %.9gmm --offset %.9g\n", plan->around_mm,
            plan->offset);
-    printf("lobule distance @bright -o @surface --signed\n");
-    printf("lobule filter @surface -o @valleys --gaussian %.9gmm --edge nearest\n", plan->depth_mm);
-    printf("lobule filter @valleys -o @depth --scale -1,0\n");
-    printf("lobule maxima @depth -o @seeds --mask @bright --distance %.9gmm\n", plan->apart_mm);
+    printf("lobule filter @smooth -o @valleys --log %.9gmm --edge nearest\n", plan->bend_mm);
+    printf("lobule filter @valleys -o @hills --scale -1,0\n");
+    printf("lobule maxima @hills -o @seeds --mask @bright --distance %.9gmm\n", plan->apart_mm);
     print_flood(plan, "@valleys", " --mask @bright");
 }
 

@@ -163,8 +163,8 @@ static void options(lob_rows *to, void *user)
                  "the contrast of walls; left out: 0.03"),
         OPT_REAL("wall", &g->wall, "SHARE", 0, 1,
                  "pieces are joined where the wall between them is less than this share of a full "
-                 "one, or their neck misses less than this share of the thinner one's width; left "
-                 "out: 0.05, with --walls 0.12"),
+                 "one, or the pass less than this share of the shallower one's valley; left out: "
+                 "0.25, with --walls 0.12"),
         OPT_REAL("least", &g->least, "SHARE", 0, 10,
                  "smaller cells are taken out, as a share of a ball of --size, in one slice of a "
                  "disc; left out: 0.08, with --walls 0.01"),
@@ -184,11 +184,11 @@ const lob_command lob_command_cells = {
     .summary = "give every cell or nucleus a label, without seeds",
     .description =
         "Bodies: the image is smoothed, and what is brighter than its surroundings is a body. The "
-        "deepest places below the bodies' surfaces are seeds; from these a flood over the depth "
-        "cuts bodies that touch at their necks.\n"
+        "Laplacian of Gaussian at the scale of --size has a valley in each; their lowest places "
+        "are seeds, and a flood from these cuts bodies that touch.\n"
         "--walls: the image is smoothed, its darkest places are seeds, and a flood over the image "
         "ends at the walls. Every voxel gets a cell, the walls too.\n"
-        "Then pieces that no wall, or no neck, parts are joined, holes filled, and what is much "
+        "Then pieces that no wall, or no pass, parts are joined, holes filled, and what is much "
         "smaller than a cell is taken out. Cells count from 1 in no order that means anything.\n"
         "All lengths follow from --size, the diameter of a usual cell. What was chosen is in the "
         "report. --print-recipe prints it as a recipe, plain lines of other commands: `lobule run` "

@@ -12,8 +12,8 @@ const lob_told_command lob_told_commands[] = {
      "Cells were flooded from the darkest places between walls, and joined where no wall parts "
      "them",                                                                                              {NULL}                                   },
     {{"cells"},
-     "Cells were found from maxima of the distance inside of the foreground, separated by flooding "
-     "from them, and joined where no neck parts them",                                                    {NULL}                                   },
+     "Cells were found from valleys of the Laplacian of Gaussian, separated by flooding from their "
+     "lowest places, and joined where no pass parts them",                                                {NULL}                                   },
     {{"check"},                      NULL,                                                                {NULL}                                   },
     {{"compare"},
      "Label volumes were compared by overlap and by distances between surfaces",                          {NULL}                                   },
@@ -150,6 +150,9 @@ static const char flooding[] =
 static const char flooding_paths[] =
     "Lotufo R, Falcão A. The ordered queue and the optimality of the watershed approaches. "
     "International Symposium on Mathematical Morphology, 2000.";
+static const char scale_space[] =
+    "Lindeberg T. Feature detection with automatic scale selection. International Journal of "
+    "Computer Vision 30, 1998.";
 static const char dynamics[] =
     "Grimaud M. A new measure of contrast: the dynamics. Proceedings of SPIE 1769, 1992.";
 static const char dice[] =
@@ -189,7 +192,7 @@ const lob_told_papers lob_told_papers_of[] = {
     {{"labels", "close"},                {distance}                                               },
     {{"maxima"},                         {maxima}                                                 },
     {{"merge"},                          {dynamics}                                               },
-    {{"cells", "walls", "no"},           {distance}                                               },
+    {{"cells", "walls", "no"},           {scale_space}                                            },
     {{"cells"},                          {flooding, flooding_paths, dynamics}                     },
     {{"carry"},                          {self_similar, discrete, patches, growcut, growcut_paths}},
     {{"fuse", "method", "patches"},      {patches}                                                },
