@@ -37,8 +37,13 @@
  *           (sums over channels), limited to -1..1 and mapped to 0..1; where nearly all around is
  *           of the label, or nothing, the label votes for itself. The share `edge` of a voxel's
  *           vote is the image's, the rest is its label's. After another Gaussian a voxel takes the
- *           label with most votes, of equals the smallest, if these are above 1/2, else background.
- *           Then tidy again, as after walls
+ *           label with most votes, of equals the smallest, if these are above t, else background.
+ *           Then tidy again, as after walls.
+ *           t is 1/2; or, with `keep`, for each label the most of 1/2, 1/2 - 1/128, ..., 1/2 - 1/8
+ *           above which it has as many voxels as its votes sum to before the Gaussian, which takes
+ *           off what bulges: the more, the coarser the voxels are for it. A vote is how much of a
+ *           voxel is the label's: in the sum where 0.1 to 0.9 around are of the label; elsewhere,
+ *           where the image differs for other reasons than borders, the label counts alone
  *
  * A Gaussian repeats the volume's edges and is one of filters.h.
  */
@@ -58,6 +63,7 @@ typedef struct {
     double edge;           /* 0..1; 0: leaves the image out */
     double edge_mm;        /* sigma of the means, > 0 */
     double edge_smooth_mm; /* sigma of the Gaussian of the votes; 0: left out */
+    bool keep;             /* labels keep the volume that their votes sum to */
     double settle;         /* weight of the shares, 0..100; with shares alone */
     double settle_mm;      /* sigma of the Gaussian, > 0 */
     int settle_rounds;     /* 1..1000 */

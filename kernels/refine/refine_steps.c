@@ -141,6 +141,16 @@ static lob_status loop(lob_refine_job *j, lob_refine_loop which)
     return j->operations->loop(j, which, j->a.voxels);
 }
 
+/* Run a loop that runs in no other way, and tell what it counted. */
+static lob_status counted(lob_refine_job *j, lob_refine_loop which, int64_t *found)
+{
+    const int64_t before = j->sums[which];
+    LOB_TRY(loop(j, which));
+    LOB_TRY(j->operations->sum_up(j));
+    *found = j->sums[which] - before;
+    return LOB_OK;
+}
+
 /* ---- a part of the volume ---- */
 
 static void set_grid(lob_refine_job *j, const lob_box *box)
@@ -192,8 +202,7 @@ typedef enum {
 /* Let a label have the voxels of its box that its share gives it. */
 static lob_status take_larger(lob_refine_job *j, lob_dims dims, const lob_box *box)
 {
-    return several(j) ? j->operations->take_larger(j, dims, box)
-                      : loop(j, LOB_REFINE_AT_above_half);
+    return several(j) ? j->operations->take_larger(j, dims, box) : loop(j, LOB_REFINE_AT_put);
 }
 
 /* Run a step for a label on its box, where it counts alone: it makes the share, or changes labels.
@@ -250,17 +259,21 @@ static lob_status take_mask(lob_refine_job *j)
     return LOB_OK;
 }
 
-/* Several labels: room for the largest so far, and whose it is: at first `label`, with `best`. */
-static lob_status take_best(lob_refine_job *j, int32_t label, float best)
+/* Labels take what is above `least`. Several: room for the largest so far, and whose it is: at
+ * first `label`, with 0. */
+static lob_status take_best(lob_refine_job *j, int32_t label, float least)
 {
-    if (!several(j)) return LOB_OK;
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float)));
-    LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->a.voxels, label_bytes(j)));
-    j->a.best = j->owned[LOB_REFINE_BEST].data;
-    j->a.taken = j->owned[LOB_REFINE_TAKEN].data;
-    j->a.label = label;
-    j->a.least = best;
-    return loop(j, LOB_REFINE_AT_none);
+    if (several(j)) {
+        LOB_TRY(lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float)));
+        LOB_TRY(lob_refine_take(j, LOB_REFINE_TAKEN, j->a.voxels, label_bytes(j)));
+        j->a.best = j->owned[LOB_REFINE_BEST].data;
+        j->a.taken = j->owned[LOB_REFINE_TAKEN].data;
+        j->a.label = label;
+        j->a.least = 0;
+        LOB_TRY(loop(j, LOB_REFINE_AT_none));
+    }
+    j->a.least = least;
+    return LOB_OK;
 }
 
 /* Several labels: what was taken becomes the labels. */
@@ -284,7 +297,7 @@ static lob_status smooth_label(lob_refine_job *j)
 static lob_status smooth(lob_refine_job *j)
 {
     LOB_TRY(take_mask(j));
-    LOB_TRY(take_best(j, 1, 0));
+    LOB_TRY(take_best(j, 1, several(j) ? 0 : 0.5F));
     LOB_TRY(find_label_boxes(j, j->options->smooth_mm, 0));
     for (int32_t l = 1; l <= j->in->label_count; l++)
         if (several(j) || l != j->in->background)
@@ -413,21 +426,42 @@ static lob_status smooth_parts(lob_refine_job *j)
     return LOB_OK;
 }
 
+/* The votes above which a label takes a voxel: the most at which it gets what its votes sum to. */
+static lob_status find_least(lob_refine_job *j, int64_t votes)
+{
+    enum { STEPS = 16, PARTS = 128 };
+    int low = 0, high = STEPS;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        int64_t taken;
+        j->a.least = 0.5F - (float)middle / PARTS;
+        LOB_TRY(counted(j, LOB_REFINE_AT_above, &taken));
+        if (taken * LOB_REFINE_VOTES >= votes)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    j->a.least = 0.5F - (float)low / PARTS;
+    return LOB_OK;
+}
+
 /* The smoothed votes for a label. */
 static lob_status count_votes(lob_refine_job *j)
 {
     const double mm = j->options->edge_smooth_mm;
+    int64_t votes;
     LOB_TRY(lob_refine_take(j, LOB_REFINE_PARTS, j->a.voxels, sizeof(float)));
     j->a.share = j->a.parts = j->owned[LOB_REFINE_PARTS].data;
     LOB_TRY(smooth_parts(j));
-    LOB_TRY(loop(j, LOB_REFINE_AT_vote));
+    LOB_TRY(counted(j, LOB_REFINE_AT_vote, &votes));
     for (int k = LOB_REFINE_AROUND; k < LOB_REFINE_OWNED; k++)
         lob_refine_drop(j, (lob_refine_owned)k);
-    if (mm == 0) return LOB_OK;
-    LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, 1, NULL, mm));
-    lob_refine_drop(j, LOB_REFINE_PARTS);
-    j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
-    return LOB_OK;
+    if (mm > 0) {
+        LOB_TRY(gaussian(j, LOB_REFINE_SMOOTH, j->a.parts, LOB_F32, 1, NULL, mm));
+        lob_refine_drop(j, LOB_REFINE_PARTS);
+        j->a.share = j->owned[LOB_REFINE_SMOOTH].data;
+    }
+    return j->options->keep ? find_least(j, votes) : LOB_OK;
 }
 
 static lob_status edge(lob_refine_job *j)

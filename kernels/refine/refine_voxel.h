@@ -21,7 +21,8 @@ typedef struct {
     lob_type seeds_type;
     int32_t background;
     int32_t label; /* the one that is worked on */
-    float least;   /* with which it begins, where it is the first of several; of walls, in mm */
+    float least;   /* the share or votes that it takes a voxel with are above this; of walls, in mm
+                    */
     uint8_t *mask; /* a label's indicator, where pieces may be, or where the image is finite */
     const float *share;
     float *best; /* several labels: the largest share or most votes so far, or how far a core is, */
@@ -60,11 +61,12 @@ typedef struct {
     X(begin)                \
     X(changed)              \
     X(is)                   \
+    X(above)                \
     X(none)                 \
     X(taken)                \
     X(twice)                \
     X(gain)                 \
-    X(above_half)           \
+    X(put)                  \
     X(strokes)              \
     X(clear)                \
     X(hold)                 \
@@ -156,10 +158,16 @@ LOB_BOTH int lob_refine_at_is(const lob_refine_arrays *a, int64_t i)
     return 0;
 }
 
-/* One label and the background: the label where its share is above 1/2. */
-LOB_BOTH int lob_refine_at_above_half(const lob_refine_arrays *a, int64_t i)
+/* Is the label's share large enough? */
+LOB_BOTH int lob_refine_at_above(const lob_refine_arrays *a, int64_t i)
 {
-    lob_refine_put(a, i, a->share[i] > 0.5F ? a->label : a->background);
+    return a->share[i] > a->least;
+}
+
+/* One label and the background: the label where its share is large enough. */
+LOB_BOTH int lob_refine_at_put(const lob_refine_arrays *a, int64_t i)
+{
+    lob_refine_put(a, i, a->share[i] > a->least ? a->label : a->background);
     return 0;
 }
 
@@ -178,11 +186,11 @@ LOB_BOTH int lob_refine_at_taken(const lob_refine_arrays *a, int64_t i)
     return 0;
 }
 
-/* Take a label where its share, or its votes, are the most so far; labels come in ascending order.
- * i: the voxel in the label's box; at: on the whole grid. */
+/* Take a label where its share, or its votes, are large enough and the most so far; labels come in
+ * ascending order. i: the voxel in the label's box; at: on the whole grid. */
 LOB_BOTH void lob_refine_larger(const lob_refine_arrays *a, int64_t i, int64_t at)
 {
-    if (!(a->share[i] > a->best[at])) return;
+    if (!(a->share[i] > a->least && a->share[i] > a->best[at])) return;
     a->best[at] = a->share[i];
     lob_label_put(a->taken, a->type, at, a->label);
 }
@@ -369,14 +377,18 @@ LOB_BOTH float lob_refine_image_vote(const lob_refine_arrays *a, int64_t i)
     return ((vote > 1 ? 1 : vote < -1 ? -1 : vote) + 1) / 2;
 }
 
+/* Counts how much of the voxel is the label's, in LOB_REFINE_VOTES: near a border the vote; farther
+ * off its label, as the image differs there for other reasons. */
+enum { LOB_REFINE_VOTES = 1024 };
 LOB_BOTH int lob_refine_at_vote(const lob_refine_arrays *a, int64_t i)
 {
     const float around = a->around[0][i], own = lob_refine_label(a, i) == a->label;
     const bool near = around > 0.02F && around < 0.98F && (!a->finite || a->finite[i]);
     const float image = near ? lob_refine_image_vote(a, i) : own;
     const float of_image = a->edge * image, of_label = (1 - a->edge) * own;
-    a->parts[i] = of_image + of_label;
-    return 0;
+    const float vote = of_image + of_label;
+    a->parts[i] = vote;
+    return (int)rintf(LOB_REFINE_VOTES * (around > 0.1F && around < 0.9F ? vote : own));
 }
 
 LOB_END_DECLS

@@ -348,6 +348,7 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
             .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth) *
                                          (plan->thin ? thin_smooth : 1)),
             .edge = lob_plan_number(o->edge * (first ? 1 : second_edge)),
+            .keep = !first && plan->count == 2,
             .shape_mm = first ? 0 : lob_plan_number(plan->coarse_least_mm),
         };
         if (plan->thick) {

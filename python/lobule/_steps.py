@@ -247,6 +247,7 @@ def refine(
     edge: float | None = None,
     edge_sigma: Size | None = None,
     edge_smooth: Size | None = None,
+    keep_volume: bool = False,
     first: Any = None,
     plain: Any = None,
     plain_step: Sequence[int] | None = None,
@@ -268,6 +269,8 @@ def refine(
     edge          how much the image decides where borders are, beside the labels, 0 to 1
     edge_sigma    Gaussian of the image's means on both sides of a border; None: 1vox
     edge_smooth   Gaussian of what the image decides; None: 0.7vox; 0: none
+    keep_volume   each label gets as many voxels as what the image and the labels decide sums to, so that this Gaussian
+                  takes nothing off what is small in voxels
     first         labels of an earlier growth: where they agree on a label with those of plain by a Dice of 0.75, and
                   these have 0.85 of it or agree with it more than labels do, background that both give it becomes its own
     plain         with first: labels that grew over the image alone. They confirm a label of which they have 0.94, if 0.96

@@ -108,6 +108,7 @@ static void small_part_make(small_part *p, uint64_t number)
     p->options.edge = random_chance(&state, 40) ? 0 : random_chance(&state, 60) ? 1 : 0.7;
     p->options.edge_mm = 0.3 + 1.7 * random_double(&state);
     p->options.edge_smooth_mm = random_chance(&state, 30) ? 0 : random_double(&state);
+    p->options.keep = number % 2;
 }
 
 /* Boxes of all labels, or of one, that are the whole volume. */
@@ -313,6 +314,58 @@ TEST(moves_borders_to_edges)
     value[5] = NAN; /* says nothing */
     assert_int_equal(lob_refine_cpu(got, &stats, &in, &options, &two_threads, &error), LOB_OK);
     assert_int_equal(stats.changed, SIDE * SIDE);
+}
+
+/* How much of the voxel at x, y, z a ball holds, by 8^3 points in it. */
+static float share_of_ball(int64_t x, int64_t y, int64_t z, double center, double radius)
+{
+    enum { POINTS = 8 };
+    int inside = 0;
+    for (int i = 0; i < POINTS * POINTS * POINTS; i++) {
+        const double u = (double)x - center + (i % POINTS + 0.5) / POINTS;
+        const double v = (double)y - center + (i / POINTS % POINTS + 0.5) / POINTS;
+        const double w = (double)z - center + (i / POINTS / POINTS + 0.5) / POINTS;
+        inside += u * u + v * v + w * w < radius * radius;
+    }
+    return (float)inside / (POINTS * POINTS * POINTS);
+}
+
+/* Balls of few voxels, whose borders bulge much: by votes above 1/2 the smallest would lose a
+ * quarter. */
+TEST(small_balls_keep_their_volume)
+{
+    enum { SIDE = 24, ALL = SIDE * SIDE * SIDE };
+    static float value[ALL];
+    static uint8_t labels[ALL], seeds[ALL], got[ALL];
+    const double spacing[3] = {1, 1, 1}, center = 12.3;
+    lob_volume image = lob_volume_empty();
+    image.data = value;
+    image.type = LOB_F32;
+    image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    image.geometry = lob_geometry_of_spacing(spacing);
+    for (int sides = 5; sides < 10; sides++) {
+        const double radius = sides / 2.0;
+        lob_refine_stats stats;
+        lob_error error = {.text = ""};
+        double volume = 0, taken = 0;
+        for (int64_t i = 0; i < ALL; i++) {
+            const float share =
+                share_of_ball(i % SIDE, i / SIDE % SIDE, i / SIDE / SIDE, center, radius);
+            volume += share;
+            value[i] = 100 * share;
+            labels[i] = share > 0.5F ? 1 : 2;
+            seeds[i] = share == 1 ? 1 : 0;
+        }
+        seeds[0] = 2;
+        const lob_refine_input in = {&image, labels, LOB_U8, seeds, LOB_U8, 2, 2};
+        lob_refine_options options = lob_refine_defaults(image.dims, spacing);
+        options.smooth_mm = 0;
+        options.keep = true;
+        assert_int_equal(lob_refine_cpu(got, &stats, &in, &options, &two_threads, &error), LOB_OK);
+        for (int i = 0; i < ALL; i++) taken += got[i] == 1;
+        if (fabs(taken / volume - 1) > 0.03)
+            fail_msg("radius %g: %g voxels, not %g", radius, taken, volume);
+    }
 }
 
 /* ---- settling by shares ---- */

@@ -19,7 +19,7 @@ typedef struct {
     const char *others_path, *shares_path;
     double settle;
     int absent; /* along which axis labels are absent from slices; 3: none */
-    bool walls;
+    bool walls, keep_volume;
 
     lob_volume image, labels, others, shares, out;
     lob_strokes_places places;
@@ -50,6 +50,7 @@ static lob_refine_options options_of(const work *w, const lob_volume *image)
     o.smooth_mm = mm_of(&w->smooth, voxel_mm, o.smooth_mm);
     o.edge_mm = mm_of(&w->edge_sigma, voxel_mm, o.edge_mm);
     o.edge_smooth_mm = mm_of(&w->edge_smooth, voxel_mm, o.edge_smooth_mm);
+    o.keep = w->keep_volume;
     return o;
 }
 
@@ -243,6 +244,9 @@ static void options(lob_rows *to, void *user)
                    .above_low = true),
         OPT_LENGTH("edge-smooth", &w->edge_smooth, 0, 1e4,
                    "Gaussian of what the image decides; left out: 0.7vox; 0: none"),
+        OPT_FLAG("keep-volume", &w->keep_volume,
+                 "with --edge: each label gets as many voxels as what the image and the labels "
+                 "decide sums to, so that the Gaussian takes nothing off what is small in voxels"),
         OPT_INPUT("first", &w->first, LOB_FILE_LABELS,
                   "labels of an earlier growth: where they agree on a label with those of --plain "
                   "by a Dice of 0.75, and these have 0.85 of it or agree with it more than the "

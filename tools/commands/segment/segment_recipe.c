@@ -191,6 +191,7 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
         printf(" --shares @shares%s --others @others%s --settle %.9g --settle-sigma %.9gmm", n, n,
                g->settle, g->settle_mm);
     if (plan->absent) printf(" --absent %c", "xyz"[plan->axis]);
+    if (g->keep) printf(" --keep-volume");
     printf("\n");
 }
 
