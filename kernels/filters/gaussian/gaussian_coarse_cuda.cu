@@ -54,7 +54,8 @@ static __device__ inline void read_ahead(float *value, const coarse_params &c, i
                                          int64_t i, int64_t n)
 {
     if (i >= 0 && i + AHEAD <= c.pass.op.n_in) {
-        const lob_gaussian_source source = S == ANY ? c.job.source : gaussian_known(c.job.source);
+        lob_gaussian_source source = c.job.source;
+        if (S != ANY) source.type = LOB_F32, source.before.identity = true; /* constants */
         const int64_t first = start + i * c.step;
         const bool values = !source.counts || !source.finite;
         bool in_mask[AHEAD]; /* all is on its way before anything is looked at */
@@ -114,12 +115,8 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
     }
 }
 
-/* What is written: SUMS are lob_gaussian_writes_sums, of MEANS a ratio is (gaussian_is_ratio); else
- * what the finish says. */
-enum coarse_finish { FINISHED, MEANS, SUMS };
-
 /* What is held, and in the mask, where AHEAD sums go: it is read before the first is written. */
-template <coarse_finish F> struct held_voxels {
+template <bool SUMS> struct held_voxels {
     float held[AHEAD];
     bool in_mask[AHEAD];
 
@@ -129,22 +126,22 @@ template <coarse_finish F> struct held_voxels {
 #pragma unroll
         for (int b = 0; b < AHEAD; b++) {
             const int64_t at = first + (b < n ? b : 0) * c.step;
-            held[b] = gaussian_held<F == SUMS>(c.job.out, c.job.finish, at);
-            in_mask[b] = F == SUMS || lob_gaussian_in_mask(&c.job.finish.source, at);
+            held[b] = gaussian_held<SUMS>(c.job.out, c.job.finish, at);
+            in_mask[b] = SUMS || lob_gaussian_in_mask(&c.job.finish.source, at);
         }
     }
     __device__ void write(const coarse_params &c, int64_t at, int b, float sum) const
     {
-        const lob_gaussian_finish f = F == MEANS ? gaussian_known(c.job.finish) : c.job.finish;
-        if (F != SUMS && lob_gaussian_divides(&f))
+        const lob_gaussian_finish &f = c.job.finish;
+        if (!SUMS && lob_gaussian_divides(&f))
             c.job.out[at] = lob_gaussian_divided(&f, at, in_mask[b], held[b], sum);
         else
-            gaussian_write<F == SUMS>(c.job.out, f, at, sum, held[b]);
+            gaussian_write<SUMS>(c.job.out, f, at, sum, held[b]);
     }
 };
 
 /* Samples are floats. */
-template <coarse_finish F>
+template <bool SUMS>
 static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_params c)
 {
     const lob_line_op &op = c.pass.op;
@@ -166,7 +163,7 @@ static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_pa
                 q + 1 < to ? gaussian_summand_at<true>(c.job.source, in + more * c.step) : 0.0f;
             for (int64_t p = 0; p < n; p += AHEAD) {
                 const int64_t first = out + (q * c.m + p) * c.step;
-                held_voxels<F> held;
+                held_voxels<SUMS> held;
                 held.read(c, first, n - p);
 #pragma unroll
                 for (int b = 0; b < AHEAD; b++) {
@@ -227,9 +224,8 @@ lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
 {
     const int64_t m = pass->op.up;
     const coarse_params c = params_of(device, job, pass, (pass->op.n_out + m - 1) / m, m, 2);
-    const auto kernel = lob_gaussian_writes_sums(&job->finish) ? expand_kernel<SUMS>
-                        : gaussian_is_ratio(&job->finish)      ? expand_kernel<MEANS>
-                                                               : expand_kernel<FINISHED>;
+    const auto kernel =
+        lob_gaussian_writes_sums(&job->finish) ? expand_kernel<true> : expand_kernel<false>;
     return lob_launch(device, kernel, "expand_kernel", c.blocks, COARSE_THREADS, 0, c, error);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Gaussian steps on the GPU; see gaussian.h and filter_step_cuda.cuh. Where reading starts:
  *
- *   gaussian_cuda.cu          which passes run from where to where
+ *   gaussian_sums.c           which passes run, from where to where; the CPU has it too
+ *   gaussian_cuda.cu          memory, and which kernel runs a pass
  *   gaussian_planes_cuda.cu   exact passes along x and y in one
  *   gaussian_march_cuda.cu    an exact pass along z
  *   gaussian_coarse_cuda.cu   to every m-th voxel and back, along y or z
@@ -11,8 +12,7 @@
 #define LOB_GAUSSIAN_CUDA_CUH
 
 #include "kernels/filters/filter_step_cuda.cuh"
-#include "kernels/filters/gaussian/gaussian_plan.h"
-#include "kernels/filters/gaussian/gaussian_voxel.h"
+#include "kernels/filters/gaussian/gaussian_sums.h"
 
 #include <type_traits>
 
@@ -22,20 +22,14 @@ namespace lob::filters
 /* The largest radius of an exact pass that planes and march have a kernel for. */
 enum { GAUSSIAN_MAX_RADIUS = 24 };
 
-/* Where a pass reads and writes; out is never what is read. */
-struct gaussian_job {
-    lob_gaussian_source source;
-    lob_gaussian_finish finish;
+/*
+ * Where a pass reads and writes; out is never what is read. Of pairs the source has pairs if it is
+ * between passes, else its voxels are values of weight 1, or 0 where they are no data; what is
+ * written are pairs, or with RATIO and FILL what these make of them.
+ */
+struct gaussian_job : lob_gaussian_io {
     const float *tables;      /* on the device */
     const float *host_tables; /* the same; some weights become arguments of a kernel */
-    float *out;
-
-    /*
-     * Sums of values and of weights side by side: the data of the source are such pairs if it is
-     * `between` passes, else its voxels are values of weight 1, or 0 where they are no data; what
-     * is written are pairs, or with RATIO and FILL what these make of them.
-     */
-    bool pairs, between;
 };
 
 /* Whether values are read as they are: finite float32 in no mask, unmapped. */
@@ -55,12 +49,6 @@ static inline bool gaussian_pairs_floats(const lob_gaussian_source *source)
 static inline float gaussian_weight_outside(lob_edge edge)
 {
     return edge == LOB_EDGE_CONSTANT ? 1.0f : 0.0f;
-}
-
-/* Whether a ratio of sums is written as it is, in the place of a source's floats. */
-static inline bool gaussian_is_ratio(const lob_gaussian_finish *f)
-{
-    return f->what == LOB_GAUSSIAN_RATIO && f->after.identity && gaussian_pairs_floats(&f->source);
 }
 
 /* Exact passes along x and y; either may be NULL. */
@@ -99,23 +87,6 @@ static inline int64_t gaussian_chunk(const lob_device *device, int64_t n, int64_
 }
 
 #ifdef __CUDACC__
-
-/* The same source and finish where the compiler may know that voxels are read as they are
- * (gaussian_pairs_floats), and that what is written is a ratio, not mapped (gaussian_is_ratio). */
-static __device__ inline lob_gaussian_source gaussian_known(lob_gaussian_source source)
-{
-    source.type = LOB_F32;
-    source.before.identity = true;
-    return source;
-}
-
-static __device__ inline lob_gaussian_finish gaussian_known(lob_gaussian_finish finish)
-{
-    finish.what = LOB_GAUSSIAN_RATIO;
-    finish.after.identity = true;
-    finish.source = gaussian_known(finish.source);
-    return finish;
-}
 
 /* Voxel i as a summand; FLOATS: gaussian_reads_floats. */
 template <bool FLOATS>

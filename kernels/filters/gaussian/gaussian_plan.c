@@ -260,13 +260,3 @@ int lob_gaussian_passes(lob_gaussian_pass *passes, const lob_gaussian_plan *plan
             .op = plan->keep, .in = dims, .out = dims, .edge = LOB_EDGE_NEAREST};
     return count;
 }
-
-int64_t lob_gaussian_largest_between(const lob_gaussian_pass *passes, int count)
-{
-    int64_t largest = 0;
-    for (int i = 0; i + 1 < count; i++) {
-        const int64_t n = lob_dims_voxels(passes[i].out);
-        if (n > largest) largest = n;
-    }
-    return largest;
-}

@@ -98,9 +98,6 @@ enum { LOB_GAUSSIAN_MAX_PASSES = 6 };
 int lob_gaussian_passes(lob_gaussian_pass *passes, const lob_gaussian_plan *plan, lob_dims dims,
                         const int order[3], lob_edge edge, float outside);
 
-/* Voxels of the largest lattice between passes; 0 where there is none between. */
-int64_t lob_gaussian_largest_between(const lob_gaussian_pass *passes, int count);
-
 LOB_END_DECLS
 
 #endif

@@ -1,4 +1,4 @@
-/* The sums of Gaussian steps: means, what is filled, derivatives. */
+/* The sums of Gaussian steps: means, what is filled, derivatives; and their passes. */
 #include "kernels/filters/gaussian/gaussian_sums.h"
 
 lob_gaussian_source lob_gaussian_of_floats(const float *data)
@@ -7,11 +7,50 @@ lob_gaussian_source lob_gaussian_of_floats(const float *data)
         .data = data, .type = LOB_F32, .finite = true, .before.identity = true};
 }
 
-static lob_status add_up(const lob_gaussian_run *r, const lob_gaussian_sum *s, lob_error *error)
+/* A sum: its source, finish and output; by the derivative's order along each axis. */
+typedef struct {
+    lob_gaussian_io io;
+    int order[3];
+    lob_edge edge;
+    float outside;
+} sum;
+
+/* How many passes from number i on run together. */
+static int together(const lob_gaussian_run *r, const lob_gaussian_pass *passes, int count, int i)
+{
+    return r->planes && i + 1 < count && passes[i + 1].axis == 1 ? 2 : 1;
+}
+
+void lob_gaussian_between(int64_t voxels[2], const lob_gaussian_run *r)
+{
+    lob_gaussian_pass passes[LOB_GAUSSIAN_MAX_PASSES];
+    const int order[3] = {0, 0, 0};
+    const int count = lob_gaussian_passes(passes, r->plan, r->dims, order, LOB_EDGE_NEAREST, 0.0f);
+    voxels[0] = voxels[1] = 0;
+    for (int i = together(r, passes, count, 0), turn = 0; i < count;
+         i += together(r, passes, count, i), turn = 1 - turn) {
+        const int64_t n = lob_dims_voxels(passes[i - 1].out);
+        if (n > voxels[turn]) voxels[turn] = n;
+    }
+}
+
+static lob_status add_up(const lob_gaussian_run *r, const sum *s, lob_error *error)
 {
     lob_gaussian_pass passes[LOB_GAUSSIAN_MAX_PASSES];
     const int count = lob_gaussian_passes(passes, r->plan, r->dims, s->order, s->edge, s->outside);
-    return r->add_up(r->backend, s, passes, count, error);
+    lob_gaussian_io io = s->io;
+    io.pairs = r->pairs && lob_gaussian_divides(&s->io.finish);
+    for (int i = 0, n, turn = 0; i < count; i += n, turn = 1 - turn) {
+        n = together(r, passes, count, i);
+        const bool last = i + n == count;
+        float *const between = r->between[turn];
+        io.finish = last ? s->io.finish : (lob_gaussian_finish){.what = LOB_GAUSSIAN_SUM};
+        io.out = last || !between ? s->io.out : between;
+        LOB_TRY(r->run(r->backend, &io, &passes[i], n, error));
+        io.source = lob_gaussian_of_floats(io.out);
+        io.between = true;
+    }
+    return LOB_OK;
 }
 
 /* Where the volume ends, by the rules of the call. */
@@ -21,15 +60,15 @@ static float outside_of(const lob_filter_call *call, bool counts)
     return counts ? 1.0f : (float)call->options->edge_value;
 }
 
-static lob_gaussian_sum sum_of(const lob_gaussian_run *r, lob_gaussian_what what, float *out,
-                               const lob_gaussian_source *source)
+static sum sum_of(const lob_gaussian_run *r, lob_gaussian_what what, float *out,
+                  const lob_gaussian_source *source)
 {
-    return (lob_gaussian_sum){
-        .source = *source,
-        .finish = {.what = what, .source = *source, .after = r->call->after},
+    return (sum){
+        .io = {.source = *source,
+               .finish = {.what = what, .source = *source, .after = r->call->after},
+               .out = out},
         .edge = r->call->options->edge,
         .outside = outside_of(r->call, false),
-        .out = out,
     };
 }
 
@@ -37,11 +76,11 @@ static lob_gaussian_sum sum_of(const lob_gaussian_run *r, lob_gaussian_what what
 static lob_status normalised(const lob_gaussian_run *r, lob_gaussian_what what, float *out,
                              const lob_gaussian_source *source, lob_error *error)
 {
-    lob_gaussian_sum s = sum_of(r, r->pairs ? what : LOB_GAUSSIAN_SUM, out, source);
+    sum s = sum_of(r, r->pairs ? what : LOB_GAUSSIAN_SUM, out, source);
     LOB_TRY(add_up(r, &s, error));
     if (r->pairs) return LOB_OK;
-    s.source.counts = true;
-    s.finish.what = what;
+    s.io.source.counts = true;
+    s.io.finish.what = what;
     s.outside = outside_of(r->call, true);
     return add_up(r, &s, error);
 }
@@ -51,24 +90,24 @@ static lob_status derive(const lob_gaussian_run *r, float *out, const lob_gaussi
                          lob_error *error)
 {
     const bool gradient = r->call->step->kind == LOB_FILTER_GRADIENT;
-    lob_gaussian_sum s = sum_of(r, gradient ? LOB_GAUSSIAN_SQUARE : LOB_GAUSSIAN_ADD, out, source);
+    sum s = sum_of(r, gradient ? LOB_GAUSSIAN_SQUARE : LOB_GAUSSIAN_ADD, out, source);
     int left = 0;
     for (int a = 0; a < 3; a++) left += r->plan->axis[a].used;
     if (s.edge == LOB_EDGE_RENORMALISE) s.edge = LOB_EDGE_NEAREST;
-    s.finish.source.mask = r->call->mask;
-    s.finish.first = true;
+    s.io.finish.source.mask = r->call->mask;
+    s.io.finish.first = true;
     if (left == 0) {
-        s.finish.last = s.source.counts = true;
+        s.io.finish.last = s.io.source.counts = true;
         return add_up(r, &s, error);
     }
     for (int a = 0; a < 3; a++) {
         if (!r->plan->axis[a].used) continue;
         const double mm = r->call->spacing_mm[a];
-        s.finish.last = --left == 0;
-        s.finish.factor = (float)(gradient ? 1.0 / mm : 1.0 / (mm * mm));
+        s.io.finish.last = --left == 0;
+        s.io.finish.factor = (float)(gradient ? 1.0 / mm : 1.0 / (mm * mm));
         for (int b = 0; b < 3; b++) s.order[b] = a == b ? gradient ? 1 : 2 : 0;
         LOB_TRY(add_up(r, &s, error));
-        s.finish.first = false;
+        s.io.finish.first = false;
     }
     return LOB_OK;
 }
@@ -84,7 +123,7 @@ static lob_status channel(const lob_gaussian_run *r, float *out, const lob_gauss
     }
     if (lob_gaussian_normalises(r->call))
         return normalised(r, LOB_GAUSSIAN_RATIO, out, source, error);
-    const lob_gaussian_sum s = sum_of(r, LOB_GAUSSIAN_MEAN, out, source);
+    const sum s = sum_of(r, LOB_GAUSSIAN_MEAN, out, source);
     return add_up(r, &s, error);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The sums that a Gaussian step is made of, for both backends: of values and of weights, one after
- * the other for each derivative. How weighted voxels are added up is the backend's.
+ * The sums that a Gaussian step is made of, and their passes, for both backends: of values and of
+ * weights, one after the other for each derivative. A pass is the backend's.
  */
 #ifndef LOB_GAUSSIAN_SUMS_H
 #define LOB_GAUSSIAN_SUMS_H
@@ -10,26 +10,29 @@
 
 LOB_BEGIN_DECLS
 
-/* A sum of weighted voxels: what is read, and what is done with it. */
+/* A sum of weighted voxels, or a pass of one: what is read, and what is done with it. */
 typedef struct {
     lob_gaussian_source source;
     lob_gaussian_finish finish;
-    int order[3];
-    lob_edge edge;
-    float outside;
     float *out;
-} lob_gaussian_sum;
+    bool pairs;   /* sums of values and of weights side by side, as they lie `between` passes */
+    bool between; /* the source is what a pass wrote */
+} lob_gaussian_io;
 
 /* A call. */
 typedef struct {
     const lob_gaussian_plan *plan;
     const lob_filter_call *call;
     lob_dims dims;
-    float *filled; /* voxels; where lob_gaussian_fills */
-    bool pairs;    /* add_up divides sums of values by sums of weights that it adds up beside them;
-                      else it adds up the ones and then, given those, the others */
-    lob_status (*add_up)(void *backend, const lob_gaussian_sum *sum,
-                         const lob_gaussian_pass *passes, int count, lob_error *error);
+    float *filled;     /* voxels; where lob_gaussian_fills */
+    float *between[2]; /* what passes write by turns, but the last; NULL: the output */
+    bool planes;       /* exact passes along x and y run together; they and that along z alone */
+    bool pairs;        /* sums of values are divided by sums of weights that are added up beside
+                          them; else the ones are added up and then, given those, the others */
+
+    /* Run a pass, or those along x and y. */
+    lob_status (*run)(void *backend, const lob_gaussian_io *io, const lob_gaussian_pass *passes,
+                      int count, lob_error *error);
     void *backend;
 } lob_gaussian_run;
 
@@ -46,6 +49,9 @@ static inline bool lob_gaussian_fills(const lob_filter_call *call)
 {
     return call->step->kind != LOB_FILTER_GAUSSIAN && lob_gaussian_normalises(call);
 }
+
+/* Voxels of what each of run->between has to hold; run has plan, dims and planes. */
+void lob_gaussian_between(int64_t voxels[2], const lob_gaussian_run *run);
 
 /* Run the step on every channel. */
 lob_status lob_gaussian_channels(const lob_gaussian_run *run, const lob_filter_image *out,
