@@ -20,7 +20,7 @@ typedef lob_status step_run(lob_device *device, const lob_filter_image *out,
                             const lob_filter_image *in, const lob_filter_call *call, void *work,
                             lob_error *error);
 
-step_bytes gaussian_bytes, box_bytes, median_bytes, denoise_bytes;
+step_bytes gaussian_bytes, box_bytes;    /* the others take none */
 step_run gaussian, box, median, denoise; /* gaussian: gradient and laplacian too */
 
 /* As lob_denoise_noise_cpu, in work of denoise_noise_bytes. The host waits for the result. */

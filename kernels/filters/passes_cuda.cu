@@ -9,15 +9,15 @@ namespace lob::filters
 
 /* In the order of lob_filter_kind. */
 static const struct {
-    step_bytes *bytes;
+    step_bytes *bytes; /* NULL: none */
     step_run *run;
 } kinds[LOB_FILTER_KINDS] = {
     {gaussian_bytes, gaussian},
     {gaussian_bytes, gaussian},
     {gaussian_bytes, gaussian},
     {box_bytes,      box     },
-    {median_bytes,   median  },
-    {denoise_bytes,  denoise },
+    {NULL,           median  },
+    {NULL,           denoise },
 };
 
 static const int64_t WHOLE[3] = {0, 0, 0};
@@ -37,9 +37,9 @@ static int64_t work_bytes_of(const lob_filter_plan *plan, const lob_filter_pass 
     const lob_filter_image in = {NULL, pass->from, dims, pass->from_channels};
     const lob_filter_call call = lob_filter_plan_call(plan, pass, masked ? &some : NULL, WHOLE);
     if (pass->kind != LOB_PASS_STEP) return pass->statistic ? histogram::work_bytes() : 0;
-    int64_t bytes = kinds[pass->of.kind].bytes(&in, &call);
-    const int64_t noise = pass->statistic ? denoise_noise_bytes(&in, &call) : 0;
-    return bytes > noise ? bytes : noise;
+    if (pass->statistic) return denoise_noise_bytes(&in, &call);
+    step_bytes *const bytes = kinds[pass->of.kind].bytes;
+    return bytes ? bytes(&in, &call) : 0;
 }
 
 /* Lay the memory out; with NULL only its size, which is returned. */

@@ -5,8 +5,7 @@
 
 int64_t neighbourhood_step_bytes(const lob_filter_image *in, const lob_filter_call *call)
 {
-    return call->step->kind == LOB_FILTER_MEDIAN ? lob::filters::median_bytes(in, call)
-                                                 : lob::filters::box_bytes(in, call);
+    return call->step->kind == LOB_FILTER_MEDIAN ? 0 : lob::filters::box_bytes(in, call);
 }
 
 lob_status neighbourhood_step(lob_device *device, const lob_filter_image *out,

@@ -57,7 +57,7 @@ static float value_at(const view *v, int64_t x, int64_t y, int64_t z)
     const int64_t i = (z * d.ny + y) * d.nx + x;
     double stored;
     lob_values(&stored, v->in->data, v->in->type, v->channel * d.nx * d.ny * d.nz + i, 1);
-    const float value = mapped((float)stored, &v->call->before);
+    const float value = (float)stored;
     return isfinite(value) && (!v->call->mask || v->call->mask[i]) ? value : NAN;
 }
 
@@ -113,7 +113,7 @@ void denoise_reference(float *out, const lob_filter_image *in, const lob_filter_
             const int64_t p[3] = {i % d.nx, i / d.nx % d.ny, i / (d.nx * d.ny)};
             double stored;
             lob_values(&stored, in->data, in->type, c * d.nx * d.ny * d.nz + i, 1);
-            float value = mapped((float)stored, &call->before);
+            float value = (float)stored;
             if (!call->mask || call->mask[i]) {
                 const float better = denoised(&v, p, noise);
                 if (!isnan(better)) value = better;

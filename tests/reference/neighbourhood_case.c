@@ -139,8 +139,7 @@ void neighbourhood_case_make(neighbourhood_case *c, lob_filter_kind kind, uint64
         for (int64_t i = 0; i < voxels; i++) c->mask[i] = random_chance(random, share);
     }
     c->out = c->in;
-    if (kind == LOB_FILTER_BOX || random_chance(random, 20)) c->out.type = LOB_F32;
-    const bool converts = c->out.type == LOB_F32;
+    if (kind == LOB_FILTER_BOX) c->out.type = LOB_F32;
     c->bytes = (size_t)c->n * lob_type_of(c->out.type)->bytes;
     c->out.data = memory_for(c->bytes);
     c->call = (lob_filter_call){
@@ -152,9 +151,8 @@ void neighbourhood_case_make(neighbourhood_case *c, lob_filter_kind kind, uint64
         .before = identity,
         .after = identity
     };
-    if (c->in.type == LOB_F64 && converts && how == 1) c->call.finite = not_finite == 0;
-    if (converts && random_chance(random, 25)) c->call.before = random_map(random);
-    if (converts && random_chance(random, 25)) c->call.after = random_map(random);
+    if (kind == LOB_FILTER_BOX && random_chance(random, 25)) c->call.before = random_map(random);
+    if (kind == LOB_FILTER_BOX && random_chance(random, 25)) c->call.after = random_map(random);
     snprintf(c->shape, sizeof c->shape,
              "case %llu: %lldx%lldx%lld, %d channels of %s to %s, radius %g,%g,%g, edge %d%s%s%s%s",
              (unsigned long long)number, (long long)c->in.dims.nx, (long long)c->in.dims.ny,

@@ -95,7 +95,7 @@ LOB_TYPE_LIST(ORDER)
     }
 LOB_TYPE_LIST(ROUNDED)
 
-/* The median of n places of an image that is not converted. */
+/* The median of n places. */
 #define MEDIAN(type, ctype, name, integer, lowest, highest)                                  \
     case type: {                                                                             \
         const ctype *const from = in->data;                                                  \
@@ -117,38 +117,21 @@ static void median_of(void *out, int64_t at, const lob_filter_image *in,
     LOB_TYPE_SWITCH(in->type, MEDIAN);
 }
 
-void median_reference(void *out, lob_type out_type, const lob_filter_image *in,
-                      const lob_filter_call *call)
+void median_reference(void *out, const lob_filter_image *in, const lob_filter_call *call)
 {
     const lob_dims d = in->dims;
-    const int64_t n = in->channels * lob_dims_voxels(d), most = places_at_most(call);
-    const bool converts = in->type != out_type || !call->before.identity;
-    lob_filter_image from = *in;
-    float *copy = malloc((size_t)n * sizeof *copy);
+    const int64_t most = places_at_most(call);
     int64_t *to = malloc((size_t)most * sizeof *to);
     void *scratch = malloc((size_t)most * 8);
-    if (!copy || !to || !scratch) exit(75);
-    if (converts) {
-        for (int64_t i = 0; i < n; i++) copy[i] = (float)value_of(in, &call->before, true, i);
-        from.data = copy;
-        from.type = LOB_F32;
-    }
-    lob_filter_call unmapped = *call;
-    unmapped.before.identity = true;
+    if (!to || !scratch) exit(75);
     int64_t i = 0;
     for (int64_t c = 0; c < in->channels; c++)
         for (int64_t z = 0; z < d.nz; z++)
             for (int64_t y = 0; y < d.ny; y++)
                 for (int64_t x = 0; x < d.nx; x++, i++) {
-                    const int64_t found = places(to, &from, &unmapped, false, c, x, y, z);
-                    median_of(out, i, &from, &unmapped, to, found, scratch);
+                    const int64_t found = places(to, in, call, false, c, x, y, z);
+                    median_of(out, i, in, call, to, found, scratch);
                 }
-    if (!call->after.identity) {
-        const lob_filter_image written = {out, LOB_F32, d, in->channels};
-        for (i = 0; i < n; i++)
-            ((float *)out)[i] = (float)value_of(&written, &call->after, true, i);
-    }
-    free(copy);
     free(to);
     free(scratch);
 }

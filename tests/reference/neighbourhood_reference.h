@@ -4,9 +4,8 @@
 
 #include "kernels/filters/filter_step.h"
 
-/* What lob_median_cpu writes: out holds the voxels of all channels, of out_type. */
-void median_reference(void *out, lob_type out_type, const lob_filter_image *in,
-                      const lob_filter_call *call);
+/* What lob_median_cpu writes: out holds the voxels of all channels, of in's type. */
+void median_reference(void *out, const lob_filter_image *in, const lob_filter_call *call);
 
 /*
  * The means that lob_box_cpu comes close to.

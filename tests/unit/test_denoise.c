@@ -18,7 +18,6 @@ static lob_filter_call call_of(const threshold_case *c)
     lob_filter_call call = {
         .step = &c->denoise, .options = &c->filter, .mask = c->mask, .before = same, .after = same};
     memcpy(call.spacing_mm, c->image.geometry.spacing_mm, sizeof call.spacing_mm);
-    if (c->number % 7 == 0) call.before = (lob_filter_map){1.5f, -3, 0, 90, false};
     if (c->number % 9 == 0) call.after = (lob_filter_map){.25f, 8, 10, 25, false};
     return call;
 }

@@ -11,7 +11,7 @@ enum { CASES = 300, WORK = 150000 };
 static void compare(neighbourhood_case *c, void *want)
 {
     lob_error error = {.text = ""};
-    median_reference(want, c->out.type, &c->in, &c->call);
+    median_reference(want, &c->in, &c->call);
     for (int threads = 1; threads <= 3; threads += 2) {
         lob_budget budget = {.who = "median"};
         memset(c->out.data, 0xa5, c->bytes);

@@ -35,10 +35,11 @@ LOB_BEGIN_DECLS
 lob_filter_reach lob_denoise_reach;
 
 /*
- * The step. call->step->noise is the standard deviation of the noise, in the units of the values
- * after call->before; with 0 the step changes nothing but NaN and infinite voxels.
+ * The step. call->step->noise is the standard deviation of the noise, in the units of the values;
+ * with 0 the step changes nothing but NaN and infinite voxels.
  *
- *   out  out  float32, the dims and channels of in
+ *   out   out  float32, the dims and channels of in
+ *   call  in   before is an identity: a chain maps values in a pass of their own
  *
  * Working memory: a tile for each thread. Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */

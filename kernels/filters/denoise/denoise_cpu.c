@@ -69,8 +69,6 @@ static bool read_tile(tile *t, const work *w, const place *p)
             const int64_t from = p->channel * voxels + row;
             float *to = t->value[z][y];
             LOB_TYPE_SWITCH(w->in->type, READ_ROW);
-            if (!w->call->before.identity)
-                for (int x = 0; x < WX; x++) to[x] = lob_filter_mapped(to[x], &w->call->before);
             if (w->call->mask)
                 for (int x = 0; x < WX; x++)
                     if (!w->call->mask[row + column[x]]) to[x] = NAN;
@@ -226,8 +224,7 @@ static void write_tile(const tile *t, const work *w, const place *p)
                 const float value =
                     inside && weight > 0
                         ? t->sum[z][y][x] / weight
-                        : lob_filter_value(w->in->data, w->in->type, &w->call->before,
-                                           p->channel * voxels + i);
+                        : lob_filter_float(w->in->data, w->in->type, p->channel * voxels + i);
                 out[i] = lob_filter_mapped(value, &w->call->after);
             }
 }
@@ -301,8 +298,8 @@ static void residual_plane(float *to, const lob_filter_image *in, const lob_filt
 {
     for (int64_t y = 0; y < in->dims.ny; y++)
         for (int64_t x = 0; x < in->dims.nx; x++)
-            *to++ = lob_denoise_residual(in, &call->before, call->mask, along,
-                                         (const int64_t[3]){x, y, z}, channel);
+            *to++ =
+                lob_denoise_residual(in, call->mask, along, (const int64_t[3]){x, y, z}, channel);
 }
 
 /* The median residual of a channel; 0 where none counts. */

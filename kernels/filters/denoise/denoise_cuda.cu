@@ -43,12 +43,11 @@ typedef struct {
     lob_filter_image in;
     float *out;
     const uint8_t *mask;
-    lob_filter_map before, after;
+    lob_filter_map after;
     lob_denoise_rule rule;
     float whole; /* scale of a patch that is all data */
     int64_t tiles_x, tiles_y, tiles_z;
     int64_t items;
-    uint8_t *incomplete; /* items: set by the first kernel for the second */
 } denoise_params;
 
 /* ---- tiles ---- */
@@ -65,7 +64,7 @@ static __device__ bool read_tile(tile *t, const denoise_params &p, const int64_t
         const int64_t at_y = lob_edge_position(first[1] + y - HALO, ny, p.rule.edge);
         const int64_t at_z = lob_edge_position(first[2] + z - HALO, nz, p.rule.edge);
         const int64_t v = (at_z * ny + at_y) * nx + at_x;
-        float value = lob_filter_value(p.in.data, p.in.type, &p.before, channel * nx * ny * nz + v);
+        float value = lob_filter_float(p.in.data, p.in.type, channel * nx * ny * nz + v);
         if (value - value != 0.0f || (p.mask && !p.mask[v])) {
             value = NAN;
             missing = true;
@@ -232,17 +231,26 @@ static __device__ void write_tile(const tile *t, const denoise_params &p, const 
         const int64_t v = (at_z * ny + at_y) * nx + at_x, all = channel * nx * ny * nz + v;
         const float weight = t->weight[z][y][x];
         const bool inside = !p.mask || p.mask[v];
-        const float value = inside && weight > 0.0f
-                                ? t->sum[z][y][x] / weight
-                                : lob_filter_value(p.in.data, p.in.type, &p.before, all);
+        const float value = inside && weight > 0.0f ? t->sum[z][y][x] / weight
+                                                    : lob_filter_float(p.in.data, p.in.type, all);
         p.out[all] = lob_filter_mapped(value, &p.after);
     }
 }
 
-/* Tiles that are all data and those that are not are worked on by two kernels, because the second
- * needs more registers. One block to a multiprocessor: with two, registers are spilt, and it takes
- * a third longer. CUBE: the patch is 3 voxels a side along every axis. */
+/* All rows of offsets. */
 template <bool COMPLETE, bool CUBE>
+static __device__ inline void add_window(tile *t, const denoise_params &p, int x, int y, int z)
+{
+#pragma unroll 1
+    for (int dz = -p.rule.search[2]; dz <= p.rule.search[2]; dz++)
+#pragma unroll 1
+        for (int dy = -p.rule.search[1]; dy <= p.rule.search[1]; dy++)
+            add_offsets<COMPLETE, CUBE>(t, p, x, y, z, dy, dz);
+}
+
+/* One block to a multiprocessor: with two, registers are spilt, and it takes a third longer. CUBE:
+ * the patch is 3 voxels a side along every axis. */
+template <bool CUBE>
 static __global__ void __launch_bounds__(THREADS, 1) denoise_kernel(denoise_params p)
 {
     extern __shared__ float4 shared[];
@@ -253,30 +261,16 @@ static __global__ void __launch_bounds__(THREADS, 1) denoise_kernel(denoise_para
         const int64_t first[3] = {item % p.tiles_x * TX, item / p.tiles_x % p.tiles_y * TY,
                                   item / (p.tiles_x * p.tiles_y) % p.tiles_z * TZ};
         const int channel = (int)(item / (p.tiles_x * p.tiles_y * p.tiles_z));
-        if (!COMPLETE && !p.incomplete[item]) continue;
         const bool complete = read_tile(t, p, first, channel);
-        if (COMPLETE && threadIdx.x == 0) p.incomplete[item] = !complete;
-        if (complete == COMPLETE) {
-            begin_strips(t, x, y, z);
-            if (first[2] + z < p.in.dims.nz)
-#pragma unroll 1
-                for (int dz = -p.rule.search[2]; dz <= p.rule.search[2]; dz++)
-#pragma unroll 1
-                    for (int dy = -p.rule.search[1]; dy <= p.rule.search[1]; dy++)
-                        add_offsets<COMPLETE, CUBE>(t, p, x, y, z, dy, dz);
-            __syncthreads();
-            write_tile(t, p, first, channel);
-        }
+        begin_strips(t, x, y, z);
+        if (first[2] + z < p.in.dims.nz && complete)
+            add_window<true, CUBE>(t, p, x, y, z);
+        else if (first[2] + z < p.in.dims.nz)
+            add_window<false, CUBE>(t, p, x, y, z);
+        __syncthreads();
+        write_tile(t, p, first, channel);
         __syncthreads();
     }
-}
-
-template <bool COMPLETE, bool CUBE>
-static lob_status launch(lob_device *device, const denoise_params &p, lob_error *error)
-{
-    LOB_TRY(lob_allow_shared(denoise_kernel<COMPLETE, CUBE>, sizeof(tile), error));
-    return lob_launch(device, denoise_kernel<COMPLETE, CUBE>, "denoising", p.items, THREADS,
-                      sizeof(tile), p, error);
 }
 
 /* ---- noise ---- */
@@ -285,7 +279,6 @@ enum { RESIDUAL_THREADS = 256 };
 
 typedef struct {
     lob_filter_image in;
-    lob_filter_map before;
     const uint8_t *mask;
     int along[3], channel;
     float *residuals;
@@ -297,7 +290,7 @@ static __global__ void __launch_bounds__(RESIDUAL_THREADS) residual_kernel(resid
     for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
         const int64_t row = i / p.in.dims.nx;
         const int64_t at[3] = {i - row * p.in.dims.nx, row % p.in.dims.ny, row / p.in.dims.ny};
-        p.residuals[i] = lob_denoise_residual(&p.in, &p.before, p.mask, p.along, at, p.channel);
+        p.residuals[i] = lob_denoise_residual(&p.in, p.mask, p.along, at, p.channel);
     }
 }
 
@@ -322,7 +315,6 @@ lob_status denoise_noise(lob_device *device, double *noise, const lob_filter_ima
     const int axes = lob_denoise_residual_axes(p.along, call, in->dims);
     if (axes == 0) return LOB_OK;
     p.in = *in;
-    p.before = call->before;
     p.mask = call->mask;
     p.residuals = (float *)work;
     p.voxels = lob_dims_voxels(in->dims);
@@ -347,29 +339,14 @@ lob_status denoise_noise(lob_device *device, double *noise, const lob_filter_ima
 
 /* ---- the step ---- */
 
-/* Tiles of all channels. */
-static int64_t items_of(const lob_filter_image *in)
-{
-    const lob_dims dims = in->dims;
-    return ((dims.nx + TX - 1) / TX) * ((dims.ny + TY - 1) / TY) * ((dims.nz + TZ - 1) / TZ) *
-           in->channels;
-}
-
-int64_t denoise_bytes(const lob_filter_image *in, const lob_filter_call *call)
-{
-    (void)call;
-    return items_of(in);
-}
-
 lob_status denoise(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
-                   const lob_filter_call *call, void *work, lob_error *error)
+                   const lob_filter_call *call, void *, lob_error *error)
 {
     const lob_dims dims = in->dims;
     denoise_params p = {};
     p.in = *in;
     p.out = (float *)out->data;
     p.mask = call->mask;
-    p.before = call->before;
     p.after = call->after;
     p.rule = lob_denoise_rule_of(call, dims);
     const int *patch = p.rule.patch;
@@ -377,12 +354,12 @@ lob_status denoise(lob_device *device, const lob_filter_image *out, const lob_fi
     p.tiles_x = (dims.nx + TX - 1) / TX;
     p.tiles_y = (dims.ny + TY - 1) / TY;
     p.tiles_z = (dims.nz + TZ - 1) / TZ;
-    p.items = items_of(in);
-    p.incomplete = (uint8_t *)work;
-    const bool cube = patch[0] && patch[1] && patch[2];
+    p.items = p.tiles_x * p.tiles_y * p.tiles_z * in->channels;
+    const auto kernel =
+        patch[0] && patch[1] && patch[2] ? denoise_kernel<true> : denoise_kernel<false>;
     LOB_TRY(lob_device_enter(device, error));
-    LOB_TRY((cube ? launch<true, true> : launch<true, false>)(device, p, error));
-    return (cube ? launch<false, true> : launch<false, false>)(device, p, error);
+    LOB_TRY(lob_allow_shared(kernel, sizeof(tile), error));
+    return lob_launch(device, kernel, "denoising", p.items, THREADS, sizeof(tile), p, error);
 }
 
 } /* namespace lob::filters */

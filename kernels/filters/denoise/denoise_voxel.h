@@ -49,9 +49,8 @@ LOB_BOTH float lob_denoise_weight(float sum, float scale)
  *   along   in  axes that have neighbours
  *   stride  in  in voxels
  */
-LOB_BOTH float lob_denoise_residual(const lob_filter_image *in, const lob_filter_map *before,
-                                    const uint8_t *mask, const int along[3], const int64_t at[3],
-                                    int channel)
+LOB_BOTH float lob_denoise_residual(const lob_filter_image *in, const uint8_t *mask,
+                                    const int along[3], const int64_t at[3], int channel)
 {
     const int64_t side[3] = {in->dims.nx, in->dims.ny, in->dims.nz};
     const int64_t stride[3] = {1, side[0], side[0] * side[1]};
@@ -66,11 +65,11 @@ LOB_BOTH float lob_denoise_residual(const lob_filter_image *in, const lob_filter
         if (at[a] == 0 || at[a] == side[a] - 1) return none;
         const int64_t l = i - stride[a], r = i + stride[a];
         if (mask && !(mask[l] && mask[r])) return none;
-        sum = sum + (lob_filter_value(in->data, in->type, before, first + l) +
-                     lob_filter_value(in->data, in->type, before, first + r));
+        sum = sum + (lob_filter_float(in->data, in->type, first + l) +
+                     lob_filter_float(in->data, in->type, first + r));
         n += 2;
     }
-    const float own = lob_filter_value(in->data, in->type, before, first + i);
+    const float own = lob_filter_float(in->data, in->type, first + i);
     const float apart = own - sum / (float)n;
     return apart != 0.0f && apart - apart == 0.0f ? (apart < 0.0f ? -apart : apart) : none;
 }

@@ -23,11 +23,11 @@ lob_filter_reach lob_median_reach;
 /*
  * Run a step.
  *
- *   out  out  the type of in, or float32
- *   in   in   any type; it is converted to float32 first where out is float32 and it is not, or
- *             where call->before is no identity
+ *   out   out  the type of in
+ *   in    in   any type
+ *   call  in   before and after are identities: a chain maps values in passes of their own
  *
- * Working memory: some 2 MiB a thread, and 4 bytes a voxel where values are converted first.
+ * Working memory: some 2 MiB a thread; none on a GPU.
  * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_filter_run lob_median_cpu;

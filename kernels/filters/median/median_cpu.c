@@ -69,10 +69,9 @@ int64_t lob_median_reach(const lob_filter_step *step, const lob_filter_options *
     return lob_median_radius(step, axis);
 }
 
-/* Run over an image whose type out has too. */
-static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
-                      const lob_filter_call *call, const lob_context *context, lob_budget *budget,
-                      lob_error *error)
+lob_status lob_median_cpu(const lob_filter_image *out, const lob_filter_image *in,
+                          const lob_filter_call *call, const lob_context *context,
+                          lob_budget *budget, lob_error *error)
 {
     const lob_dims d = in->dims;
     const size_t width = lob_type_of(in->type)->bytes;
@@ -121,34 +120,5 @@ static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
     }
     lob_budget_free(budget, scratch, context->threads, (size_t)scratch_bytes);
     if (lob_progress_stopped(&stages)) return lob_fail(error, LOB_ECANCEL, "median was cancelled");
-    return LOB_OK;
-}
-
-/* Map n values to float32. */
-static void convert(float *out, const lob_filter_image *in, const lob_filter_map *map, int64_t n,
-                    int threads)
-{
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) out[i] = lob_filter_value(in->data, in->type, map, i);
-}
-
-lob_status lob_median_cpu(const lob_filter_image *out, const lob_filter_image *in,
-                          const lob_filter_call *call, const lob_context *context,
-                          lob_budget *budget, lob_error *error)
-{
-    const int64_t n = in->channels * lob_dims_voxels(in->dims);
-    lob_filter_image from = *in;
-    float *copy = NULL;
-    if (lob_median_converts(out, in, call)) {
-        LOB_TRY(lob_budget_alloc(budget, &copy, n, sizeof *copy, error));
-        convert(copy, in, &call->before, n, context->threads);
-        from.data = copy;
-        from.type = LOB_F32;
-    }
-    const lob_status st = run(out, &from, call, context, budget, error);
-    lob_budget_free(budget, copy, n, sizeof *copy);
-    if (st != LOB_OK || call->after.identity) return st;
-    lob_filter_image written = *out;
-    convert(out->data, &written, &call->after, n, context->threads);
     return LOB_OK;
 }

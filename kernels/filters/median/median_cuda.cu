@@ -1,4 +1,4 @@
-/* Median on the GPU: a conversion where one is needed, then a kernel for each channel. */
+/* Median on the GPU: which kernel takes a channel. */
 #include "kernels/filters/median/median_network_cuda.cuh"
 #include "kernels/filters/median/median_select_cuda.cuh"
 #include "kernels/filters/median/median_sliced_cuda.cuh"
@@ -7,28 +7,6 @@ namespace lob::filters
 {
 namespace
 {
-
-enum { CONVERT_THREADS = 256 };
-
-struct convert_params {
-    float *out;
-    const void *in; /* may be out */
-    lob_type type;
-    lob_filter_map map;
-    int64_t n;
-};
-
-__global__ void convert_kernel(const convert_params p)
-{
-    for (int64_t i = grid_first(); i < p.n; i += grid_step())
-        p.out[i] = lob_filter_value(p.in, p.type, &p.map, i);
-}
-
-lob_status convert(lob_device *device, const convert_params &p, lob_error *error)
-{
-    return lob_launch_over(device, convert_kernel, "conversion before a median", p.n,
-                           CONVERT_THREADS, p, error);
-}
 
 /* Any window, whatever the places hold: by slices of bits, or by bisection where it is too large.
  */
@@ -45,7 +23,7 @@ lob_status run_any(lob_device *device, const median_params<T> &p, lob_type type,
     return done ? LOB_OK : run_select(device, p, error);
 }
 
-/* All channels of an image whose type out has too. */
+/* All channels of an image. */
 template <typename T>
 lob_status run(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
                const lob_filter_call *call, lob_error *error)
@@ -74,31 +52,16 @@ lob_status run(lob_device *device, const lob_filter_image *out, const lob_filter
 
 } /* namespace */
 
-int64_t median_bytes(const lob_filter_image *in, const lob_filter_call *call)
-{
-    (void)call;
-    return in->channels * lob_dims_voxels(in->dims) * (int64_t)sizeof(float);
-}
-
-#define RUN(type, ctype, name, integer, lowest, highest)      \
-    case type:                                                \
-        LOB_TRY(run<ctype>(device, out, &from, call, error)); \
-        break;
+#define RUN(type, ctype, name, integer, lowest, highest) \
+    case type:                                           \
+        return run<ctype>(device, out, in, call, error);
 
 lob_status median(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
-                  const lob_filter_call *call, void *work, lob_error *error)
+                  const lob_filter_call *call, void *, lob_error *error)
 {
-    const int64_t n = in->channels * lob_dims_voxels(in->dims);
-    lob_filter_image from = *in;
     LOB_TRY(lob_device_enter(device, error));
-    if (lob_median_converts(out, in, call)) {
-        LOB_TRY(convert(device, {(float *)work, in->data, in->type, call->before, n}, error));
-        from.data = work;
-        from.type = LOB_F32;
-    }
-    LOB_TYPE_SWITCH(from.type, RUN)
-    if (call->after.identity) return LOB_OK;
-    return convert(device, {(float *)out->data, out->data, LOB_F32, call->after, n}, error);
+    LOB_TYPE_SWITCH(in->type, RUN)
+    return LOB_EINTERNAL;
 }
 
 } /* namespace lob::filters */

@@ -91,13 +91,6 @@ static inline bool lob_median_gaps(const lob_filter_call *call, lob_type type)
     return call->mask || (lob_key_kind_of(type) == LOB_KEY_REAL && !call->finite);
 }
 
-/* Whether the step works on a copy in float32. */
-static inline bool lob_median_converts(const lob_filter_image *out, const lob_filter_image *in,
-                                       const lob_filter_call *call)
-{
-    return in->type != out->type || !call->before.identity;
-}
-
 LOB_END_DECLS
 
 #endif
