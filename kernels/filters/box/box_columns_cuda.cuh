@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(BOX_THREADS) columns_kernel(const box_c
     const int64_t blocks = lob_box_blocks(&p.pass), r = p.pass.radius;
     const int64_t b1 = b0 + p.tile < blocks ? b0 + p.tile : blocks;
     const int64_t first = lob_box_block_begin(&p.pass, b0) - r;
-    const int rows = (int)(box_block_end(p.pass, b1 - 1) + r - first);
+    const int rows = (int)(lob_box_block_end(&p.pass, b1 - 1) + r - first);
     box_fill_factors(factors, p.pass);
     if (p.fours)
         read_columns<4>(places, p, base, line, first, rows);
@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(BOX_THREADS) columns_kernel(const box_c
         const int64_t begin = lob_box_block_begin(&p.pass, b);
         box_sum_block(p.out + base + lane + begin * p.step, p.step, p.pass, factors,
                       places + (begin - r - first) * WARP + lane, WARP, begin,
-                      box_block_end(p.pass, b));
+                      lob_box_block_end(&p.pass, b));
     }
 }
 
@@ -84,7 +84,7 @@ static __global__ void long_windows_kernel(const box_columns p)
     for (int64_t task = grid_first(); task < all; task += grid_step()) {
         const int64_t b = task / p.lines % blocks;
         const int64_t base = task / p.lines / blocks * p.group_step + task % p.lines * p.apart;
-        const int64_t begin = lob_box_block_begin(&pass, b), end = box_block_end(pass, b);
+        const int64_t begin = lob_box_block_begin(&pass, b), end = lob_box_block_end(&pass, b);
         const auto place = [&](int64_t i) {
             const int64_t at = lob_edge_position(i, pass.n, pass.edge);
             return at < 0 ? pass.outside : p.in[base + at * p.step];

@@ -18,12 +18,6 @@ static int64_t places_of(const lob_box_pass *pass)
     return pass->radius == 0 ? 0 : pass->n + 2 * pass->radius;
 }
 
-static int64_t block_end(const lob_box_pass *pass, int64_t b)
-{
-    const int64_t next = lob_box_block_begin(pass, b + 1);
-    return next < pass->n ? next : pass->n;
-}
-
 /* ---- columns: w adjacent lines whose voxels are `step` apart ---- */
 
 static void gather_columns(places_row *places, const lob_box_pass *pass, const float *lines,
@@ -70,7 +64,7 @@ LOB_SIMD_CLONES(void, sum_columns, (places, pass, lines, step, w), places_row *p
     const int64_t window = 2 * pass->radius + 1, blocks = lob_box_blocks(pass);
     gather_columns(places, pass, lines, step, w);
     for (int64_t b = 0; b < blocks; b++) {
-        const int64_t begin = lob_box_block_begin(pass, b), end = block_end(pass, b);
+        const int64_t begin = lob_box_block_begin(pass, b), end = lob_box_block_end(pass, b);
         const int64_t apart = pass->anew ? 1 : end - begin; /* of windows summed anew */
         double sum[COLUMNS];
         for (int64_t first = begin; first < end; first += apart) {
@@ -117,7 +111,7 @@ LOB_SIMD_CLONES(void, sum_rows, (places, pass, lines, w), float *places, const l
     const int64_t pitch = places_of(pass);
     for (int k = 0; k < w; k++) gather_row(places + k * pitch, pass, lines + k * pass->n);
     for (int64_t b = 0; b < blocks; b++) {
-        const int64_t begin = lob_box_block_begin(pass, b), end = block_end(pass, b);
+        const int64_t begin = lob_box_block_begin(pass, b), end = lob_box_block_end(pass, b);
         double sum[ROWS] = {0};
         for (int64_t i = begin; i < begin + window; i++)
             for (int k = 0; k < ROWS; k++) sum[k] = sum[k] + (double)places[k * pitch + i];

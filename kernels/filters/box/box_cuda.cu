@@ -8,6 +8,8 @@
 #include "kernels/filters/box/box_direct_cuda.cuh"
 #include "kernels/filters/box/box_rows_cuda.cuh"
 
+#include <utility>
+
 namespace lob::filters
 {
 namespace
@@ -55,8 +57,15 @@ bool rows_of(box_rows *p, const box_run &b, bool both)
 {
     *p = box_rows{};
     p->x = b.pass[0];
-    if (both) p->y = b.pass[1];
-    p->rows = both ? b.dims.nz : b.dims.ny * b.dims.nz;
+    p->y = b.pass[1];
+    p->planes = b.dims.nz;
+    if (!both) {
+        p->y = lob_box_pass{};
+        p->y.n = b.dims.ny * b.dims.nz;
+        p->y.block = BOX_TILE_Y;
+        while (1 << p->y.shift < BOX_TILE_Y) p->y.shift++;
+        p->planes = 1;
+    }
     return rows_fit(p);
 }
 
@@ -77,14 +86,6 @@ int steps_of(box_step steps[3], const box_run &b)
     for (int a = planes ? 2 : 0; a < 3; a++)
         if (b.pass[a].radius > 0) steps[n++] = (box_step)a;
     return n;
-}
-
-/* Whether the first step is one of tiles that a mask may have left something out of. */
-bool begins_with_rows(const box_run &b, const box_step steps[3], int count)
-{
-    box_rows unused;
-    return count > 0 && (steps[0] == ALONG_PLANES || steps[0] == ALONG_X) &&
-           rows_of(&unused, b, steps[0] == ALONG_PLANES);
 }
 
 lob_status run_step(const box_run &b, box_step step, float *out, const float *in)
@@ -122,60 +123,26 @@ lob_status read_floats(const box_run *b, float *out, const lob_filter_image *in,
                            b->error);
 }
 
-/* Sums of one kind of a channel, in `to`; steps write there and to `between` by turns. Without a
- * radius the sums are the voxels themselves. */
-lob_status run_kind(box_run *b, float *to, float *between, const lob_filter_image *in,
-                    const lob_filter_call *call, lob_box_what what, int64_t channel)
+/* The means of a channel, in `to`; steps write there and to `between` by turns. Without a radius
+ * they are the voxels themselves. */
+lob_status run_means(box_run *b, float *to, float *between, const lob_filter_image *in,
+                     const lob_filter_call *call, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
-    const bool as_it_is = what == LOB_BOX_MEANS && reads_floats(in, call);
     const float *from = (const float *)in->data + channel * n;
     box_step steps[3];
-    lob_box_passes(b->pass, in, call, what);
+    lob_box_passes(b->pass, in, call, LOB_BOX_MEANS);
     const int count = steps_of(steps, *b);
-    if (!as_it_is || count == 0) {
-        const bool mapped = what == LOB_BOX_MEANS && count == 0;
+    if (!reads_floats(in, call) || count == 0) {
         float *const floats = count % 2 ? between : to;
-        LOB_TRY(read_floats(b, floats, in, call, what, mapped ? call->after : identity, channel));
+        LOB_TRY(read_floats(b, floats, in, call, LOB_BOX_MEANS, count == 0 ? call->after : identity,
+                            channel));
         from = floats;
     }
     for (int i = 0; i < count; i++) {
         float *const out = (count - i) % 2 ? to : between;
         LOB_TRY(run_step(*b, steps[i], out, from));
         from = out;
-    }
-    return LOB_OK;
-}
-
-/*
- * Sums of data and of weights whose first step is one along x, with y too if planes fit: one
- * reading gives both. Steps write to three arrays by turns.
- *
- *   sums  out  [0] of data, [1] of weights: in which of the arrays they end
- */
-lob_status run_kinds(const box_run &data, const box_run &weights, const box_step steps[3],
-                     int count, float *const array[3], const float *from, const uint8_t *mask,
-                     int sums[2])
-{
-    box_rows p;
-    int spare = 2;
-    rows_of(&p, data, steps[0] == ALONG_PLANES);
-    p.out = array[0];
-    p.weights = array[1];
-    p.in = from;
-    p.mask = mask;
-    p.weight_outside_y = weights.pass[1].outside;
-    if (p.x.edge != LOB_EDGE_CONSTANT) p.x.outside = NAN;
-    LOB_TRY(run_rows(data.device, p, data.error));
-    for (int kind = 0; kind < 2; kind++) {
-        int at = kind;
-        for (int i = 1; i < count; i++) {
-            LOB_TRY(run_step(kind ? weights : data, steps[i], array[spare], array[at]));
-            const int written = spare;
-            spare = at;
-            at = written;
-        }
-        sums[kind] = at;
     }
     return LOB_OK;
 }
@@ -207,44 +174,59 @@ int64_t lay_out(box_memory *m, void *work, const lob_filter_image *in, const lob
     return from.used;
 }
 
+/* Sums of data and of weights, which one reading gives where the first step is one along x, with y
+ * too if planes fit. Steps of both write to three arrays by turns. */
 lob_status run_weighed(box_run *b, float *out, const box_memory &m, const lob_filter_image *in,
                        const lob_filter_call *call, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
-    box_run weights = *b;
+    box_run runs[2] = {*b, *b};
     box_step steps[3];
-    float *const array[3] = {m.a, m.b, out};
-    int sums[2] = {0, 1};
-    lob_box_passes(b->pass, in, call, LOB_BOX_SUMS);
-    lob_box_passes(weights.pass, in, call, LOB_BOX_WEIGHTS);
-    const int count = steps_of(steps, *b);
-    const bool direct = count > 0 && steps[0] == ALONG_ALL,
-               rows = begins_with_rows(*b, steps, count);
-    const float *from = (const float *)in->data + channel * n;
+    box_rows p = {};
+    float *array[3] = {m.a, m.b, out}; /* the sums, the weights, neither */
+    lob_box_passes(runs[0].pass, in, call, LOB_BOX_SUMS);
+    lob_box_passes(runs[1].pass, in, call, LOB_BOX_WEIGHTS);
+    const int count = steps_of(steps, runs[0]);
+    const bool direct = count > 0 && steps[0] == ALONG_ALL;
+    const bool rows = count > 0 && (steps[0] == ALONG_PLANES || steps[0] == ALONG_X) &&
+                      rows_of(&p, runs[0], steps[0] == ALONG_PLANES);
+    p.in = (const float *)in->data + channel * n;
     if ((direct || rows) && !reads_floats(in, call)) {
         float *const floats = direct ? m.a : out;
         LOB_TRY(read_floats(b, floats, in, call, LOB_BOX_MEANS, identity, channel));
-        from = floats;
+        p.in = floats;
     }
     if (direct)
-        return run_direct(b->device, out, from, call->mask, b->pass, weights.pass, &call->after,
-                          b->error);
+        return run_direct(b->device, out, p.in, call->mask, runs[0].pass, runs[1].pass,
+                          &call->after, b->error);
     if (rows) {
-        LOB_TRY(run_kinds(*b, weights, steps, count, array, from, call->mask, sums));
-    } else {
-        LOB_TRY(run_kind(b, m.a, out, in, call, LOB_BOX_SUMS, channel));
-        LOB_TRY(run_kind(b, m.b, out, in, call, LOB_BOX_WEIGHTS, channel));
+        p.out = array[0];
+        p.weights = array[1];
+        p.mask = call->mask;
+        p.weight_outside_y = runs[1].pass[1].outside;
+        if (p.x.edge != LOB_EDGE_CONSTANT) p.x.outside = NAN;
+        LOB_TRY(run_rows(b->device, p, b->error));
     }
-    const divide_params p = {
+    for (int kind = 0; kind < 2; kind++) {
+        if (!rows)
+            LOB_TRY(read_floats(b, array[kind], in, call, kind ? LOB_BOX_WEIGHTS : LOB_BOX_SUMS,
+                                identity, channel));
+        for (int i = rows; i < count; i++) {
+            LOB_TRY(run_step(runs[kind], steps[i], array[2], array[kind]));
+            std::swap(array[kind], array[2]);
+        }
+    }
+    const divide_params divide = {
         out,
-        array[sums[0]],
-        array[sums[1]],
+        array[0],
+        array[1],
         {in->data, in->type, call->mask, call->before, LOB_BOX_SUMS},
         call->after,
         channel * n,
         n
     };
-    return lob_launch_over(b->device, divide_kernel, "box, division", n, BOX_THREADS, p, b->error);
+    return lob_launch_over(b->device, divide_kernel, "box, division", n, BOX_THREADS, divide,
+                           b->error);
 }
 
 } /* namespace */
@@ -268,11 +250,8 @@ lob_status box(lob_device *device, const lob_filter_image *out, const lob_filter
     b.error = error;
     for (int c = 0; c < in->channels; c++) {
         float *const to = (float *)out->data + c * n;
-        if (lob_box_weighs(call)) {
-            LOB_TRY(run_weighed(&b, to, m, in, call, c));
-            continue;
-        }
-        LOB_TRY(run_kind(&b, to, m.a, in, call, LOB_BOX_MEANS, c));
+        LOB_TRY(lob_box_weighs(call) ? run_weighed(&b, to, m, in, call, c)
+                                     : run_means(&b, to, m.a, in, call, c));
     }
     return LOB_OK;
 }

@@ -49,8 +49,7 @@ static __device__ inline double direct_factor(const box_direct &p, int axis, int
 {
     const lob_box_pass &pass = p.pass[axis];
     if (!pass.clips || (i >= pass.radius && i < pass.n - pass.radius)) return pass.factor;
-    const int64_t before = i < pass.radius ? i : pass.radius, left = pass.n - 1 - i;
-    const int64_t places = before + (left < pass.radius ? left : pass.radius) + 1;
+    const int64_t places = lob_box_places(&pass, i);
     return p.factor[places > 0 ? places : 0]; /* beyond the volume nothing is written */
 }
 

@@ -58,9 +58,7 @@ static __device__ inline void box_fill_factors(double *factors, const lob_box_pa
 static __device__ inline float box_scaled(const lob_box_pass &pass, const double *factors,
                                           double sum, int64_t i)
 {
-    const int64_t before = i < pass.radius ? i : pass.radius, left = pass.n - 1 - i;
-    const int64_t places = before + (left < pass.radius ? left : pass.radius) + 1;
-    const double factor = pass.clips ? factors[places] : pass.factor;
+    const double factor = pass.clips ? factors[lob_box_places(&pass, i)] : pass.factor;
     return lob_filter_mapped((float)(sum * factor), &pass.after);
 }
 
@@ -136,13 +134,6 @@ static __device__ inline void box_sum_block(float *to, int64_t to_step, const lo
         box_sum_windows<true, WHAT>(to, to_step, pass, factors, places, apart, begin, n);
     else
         box_sum_windows<false, WHAT>(to, to_step, pass, factors, places, apart, begin, n);
-}
-
-/* Where block number b of a line ends. */
-static __device__ inline int64_t box_block_end(const lob_box_pass &pass, int64_t b)
-{
-    const int64_t next = lob_box_block_begin(&pass, b + 1);
-    return next < pass.n ? next : pass.n;
 }
 
 } /* namespace lob::filters */

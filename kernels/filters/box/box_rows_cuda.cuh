@@ -1,9 +1,10 @@
 /*
  * Lines along x, and lines along x whose means go on along y without leaving shared memory.
  *
- * A block takes a tile: some blocks of sums along x, and rows. With `both` the rows are those of
- * blocks of sums along y, with the rows around that their windows reach. Rows lie in shared memory
- * at an odd pitch, so that the lanes of a warp, which sum different rows, use different banks.
+ * A block takes a tile: some blocks of sums along x and along y, with the rows around that windows
+ * along y reach. Of lines along x alone y has radius 0, and all rows of the volume are one plane.
+ * Rows lie in shared memory at an odd pitch, so that the lanes of a warp, which sum different rows,
+ * use different banks.
  *
  * With GAPS a tile gives sums of data and then, by the same places, sums of their weights. What the
  * mask leaves out becomes NaN in shared memory, and so does what is outside where nothing is read.
@@ -19,10 +20,10 @@ namespace lob::filters
 struct box_rows {
     float *out;
     const float *in;
-    lob_box_pass x, y;             /* y: with both */
-    int64_t rows;                  /* of all planes; with both: planes */
+    lob_box_pass x, y;
+    int64_t planes;
     int32_t tile_x, tiles_x;       /* blocks of sums that a thread block takes; of a row */
-    int32_t tile_y, tiles_y;       /* the same along y; without both: rows, and how often */
+    int32_t tile_y, tiles_y;       /* the same along y */
     int places_pitch, means_pitch; /* from row to row in shared memory, in floats */
     int most_rows;                 /* of a tile, those around too */
     int64_t shared;                /* bytes of shared memory */
@@ -49,7 +50,7 @@ static __device__ inline box_tile tile_of(const box_rows &p, uint32_t number)
     t.b0 = (int64_t)number * p.tile_x;
     t.b1 = t.b0 + p.tile_x < blocks ? t.b0 + p.tile_x : blocks;
     t.begin = lob_box_block_begin(&p.x, t.b0);
-    t.end = box_block_end(p.x, t.b1 - 1);
+    t.end = lob_box_block_end(&p.x, t.b1 - 1);
     t.first = t.begin - p.x.radius;
     t.rows = 0;
     return t;
@@ -118,7 +119,7 @@ static __device__ inline void sum_rows(float *means, const float *places, const 
     for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
         const int j = task % t.rows;
         const int64_t b = t.b0 + task / t.rows, begin = lob_box_block_begin(&p.x, b);
-        const int64_t end = box_block_end(p.x, b);
+        const int64_t end = lob_box_block_end(&p.x, b);
         float *const to = means + j * p.means_pitch + (begin - t.begin);
         if (row_of(j) < 0)
             for (int64_t i = 0; i < end - begin; i++)
@@ -129,39 +130,13 @@ static __device__ inline void sum_rows(float *means, const float *places, const 
     }
 }
 
-template <bool GAPS>
-static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_rows p)
+/* BOTH: along y too. */
+template <bool BOTH, bool GAPS>
+static __global__ void __launch_bounds__(BOTH ? ROWS_COLUMNS_THREADS : BOX_THREADS, 2)
+    rows_kernel(const box_rows p)
 {
     extern __shared__ double factors[];
-    float *const places = (float *)(factors + box_factors(p.x));
-    float *const means = places + p.most_rows * p.places_pitch;
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    const int64_t first = (int64_t)(blockIdx.x / p.tiles_x) * p.tile_y;
-    box_tile t = tile_of(p, blockIdx.x % p.tiles_x);
-    t.rows = (int)(first + p.tile_y < p.rows ? p.tile_y : p.rows - first);
-    const auto row_of = [&](int j) { return (first + j) * p.x.n; };
-    box_fill_factors(factors, p.x);
-    read_rows<GAPS>(places, p, t, row_of);
-    box_arrived();
-    const auto write = [&](float *out) {
-        __syncthreads();
-        for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP)
-            for (int64_t i = t.begin + lane; i < t.end; i += WARP)
-                out[(first + j) * p.x.n + i] = means[j * p.means_pitch + (i - t.begin)];
-    };
-    sum_rows<GAPS ? LOB_BOX_SUMS : LOB_BOX_MEANS>(means, places, factors, p, t, row_of);
-    write(p.out);
-    if (!GAPS) return;
-    __syncthreads();
-    sum_rows<LOB_BOX_WEIGHTS>(means, places, factors, p, t, row_of);
-    write(p.weights);
-}
-
-template <bool GAPS>
-static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
-    rows_columns_kernel(const box_rows p)
-{
-    extern __shared__ double factors[];
     double *const factors_y = factors + box_factors(p.x);
     float *const places = (float *)(factors_y + box_factors(p.y));
     float *const means = places + p.most_rows * p.places_pitch;
@@ -171,9 +146,9 @@ static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
     const int64_t plane = (int64_t)(blockIdx.x / p.tiles_x / p.tiles_y) * p.x.n * p.y.n;
     const int64_t first = lob_box_block_begin(&p.y, b0) - r;
     box_tile t = tile_of(p, blockIdx.x % p.tiles_x);
-    t.rows = (int)(box_block_end(p.y, b1 - 1) + r - first);
+    t.rows = (int)(lob_box_block_end(&p.y, b1 - 1) + r - first);
     const auto row_of = [&](int j) {
-        const int64_t at = lob_edge_position(first + j, p.y.n, p.y.edge);
+        const int64_t at = BOTH ? lob_edge_position(first + j, p.y.n, p.y.edge) : first + j;
         return at < 0 ? (int64_t)-1 : plane + at * p.x.n;
     };
     box_fill_factors(factors, p.x);
@@ -181,22 +156,25 @@ static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
     read_rows<GAPS>(places, p, t, row_of);
     box_arrived();
     const int width = (int)(t.end - t.begin), tasks = width * (int)(b1 - b0);
-    const auto sum_columns = [&](float *out) {
+    const auto write = [&](float *out) {
         __syncthreads();
-        for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
+        for (int j = warp; j < t.rows && !BOTH; j += (int)blockDim.x / WARP)
+            for (int64_t i = lane, row = row_of(j) + t.begin; i < width; i += WARP)
+                out[row + i] = means[j * p.means_pitch + i];
+        for (int task = (int)threadIdx.x; task < tasks && BOTH; task += (int)blockDim.x) {
             const int64_t b = b0 + task / width, begin = lob_box_block_begin(&p.y, b);
             const int column = task % width;
             box_sum_block(out + plane + t.begin + column + begin * p.x.n, p.x.n, p.y, factors_y,
                           means + (begin - r - first) * p.means_pitch + column, p.means_pitch,
-                          begin, box_block_end(p.y, b));
+                          begin, lob_box_block_end(&p.y, b));
         }
     };
     sum_rows<GAPS ? LOB_BOX_SUMS : LOB_BOX_MEANS>(means, places, factors, p, t, row_of);
-    sum_columns(p.out);
+    write(p.out);
     if (!GAPS) return;
     __syncthreads();
     sum_rows<LOB_BOX_WEIGHTS>(means, places, factors, p, t, row_of);
-    sum_columns(p.weights);
+    write(p.weights);
 }
 
 /* Blocks of sums in a tile that is to have so many voxels along an axis. */
@@ -208,18 +186,17 @@ static inline int32_t box_tile_blocks(int64_t voxels, int64_t block)
 /* Whether a tile fits shared memory: along x, or with a radius along y too. Lays it out. */
 static bool rows_fit(box_rows *p)
 {
-    const bool both = p->y.radius > 0;
-    const int64_t blocks = lob_box_blocks(&p->x), lines = both ? lob_box_blocks(&p->y) : p->rows;
-    if (p->x.radius > (both ? (int64_t)BOX_TILE_X : (int64_t)BOX_SHARED) ||
-        p->y.radius > BOX_TILE_Y || (!both && p->rows > INT32_MAX * (int64_t)BOX_TILE_Y))
+    const int64_t blocks = lob_box_blocks(&p->x), lines = lob_box_blocks(&p->y);
+    if (p->x.radius > (p->y.radius > 0 ? (int64_t)BOX_TILE_X : (int64_t)BOX_SHARED) ||
+        p->y.radius > BOX_TILE_Y || lines > INT32_MAX)
         return false;
     p->tile_x = box_tile_blocks(BOX_TILE_X, p->x.block);
     p->tiles_x = (int32_t)((blocks + p->tile_x - 1) / p->tile_x);
-    p->tile_y = both ? box_tile_blocks(BOX_TILE_Y, p->y.block) : (int32_t)BOX_TILE_Y;
+    p->tile_y = box_tile_blocks(BOX_TILE_Y, p->y.block);
     p->tiles_y = (int32_t)((lines + p->tile_y - 1) / p->tile_y);
     const int64_t whole = p->tile_x * p->x.block, width = whole < p->x.n ? whole : p->x.n;
-    const int64_t rows = both ? p->tile_y * p->y.block + 2 * p->y.radius : p->tile_y;
-    const int64_t factors = box_factors(p->x) + (both ? box_factors(p->y) : 0);
+    const int64_t rows = p->tile_y * p->y.block + 2 * p->y.radius;
+    const int64_t factors = box_factors(p->x) + box_factors(p->y);
     p->places_pitch = (int)((width + 2 * p->x.radius) | 1);
     p->means_pitch = (int)(width | 1);
     p->most_rows = (int)rows;
@@ -232,10 +209,10 @@ static bool rows_fit(box_rows *p)
 static lob_status run_rows(lob_device *device, const box_rows &p, lob_error *error)
 {
     const bool both = p.y.radius > 0;
-    const auto kernel = p.weights ? both ? rows_columns_kernel<true> : rows_kernel<true>
-                        : both ? rows_columns_kernel<false>
-                                  : rows_kernel<false>;
-    const int64_t grid = (int64_t)p.tiles_y * p.tiles_x * (both ? p.rows : 1);
+    const auto kernel = p.weights ? both ? rows_kernel<true, true> : rows_kernel<false, true>
+                        : both ? rows_kernel<true, false>
+                                  : rows_kernel<false, false>;
+    const int64_t grid = (int64_t)p.tiles_y * p.tiles_x * p.planes;
     /* Threads for all blocks of sums along x at once. */
     const int64_t tasks = (p.most_rows * p.tile_x + WARP - 1) / WARP * WARP;
     const int threads = tasks < ROWS_COLUMNS_THREADS ? (int)tasks : ROWS_COLUMNS_THREADS;

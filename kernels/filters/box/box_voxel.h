@@ -70,6 +70,13 @@ LOB_BOTH int64_t lob_box_block_begin(const lob_box_pass *pass, int64_t b)
     return i > 0 ? i : 0;
 }
 
+/* And behind its last one. */
+LOB_BOTH int64_t lob_box_block_end(const lob_box_pass *pass, int64_t b)
+{
+    const int64_t next = lob_box_block_begin(pass, b + 1);
+    return next < pass->n ? next : pass->n;
+}
+
 LOB_BOTH int64_t lob_box_blocks(const lob_box_pass *pass)
 {
     return ((pass->origin + pass->n - 1) >> pass->shift) - (pass->origin >> pass->shift) + 1;
@@ -82,15 +89,19 @@ LOB_BOTH double lob_box_moved(double sum, float comes, float goes)
     return sum + change;
 }
 
+/* Places of the window of voxel i that lie on the line. */
+LOB_BOTH int64_t lob_box_places(const lob_box_pass *pass, int64_t i)
+{
+    const int64_t before = i < pass->radius ? i : pass->radius, left = pass->n - 1 - i;
+    return before + (left < pass->radius ? left : pass->radius) + 1;
+}
+
 /* What the pass writes for voxel i of a line. */
 LOB_BOTH float lob_box_scaled(const lob_box_pass *pass, double sum, int64_t i)
 {
     double factor = pass->factor;
-    if (pass->clips && (i < pass->radius || i >= pass->n - pass->radius)) {
-        const int64_t first = i < pass->radius ? 0 : i - pass->radius;
-        const int64_t last = i >= pass->n - pass->radius ? pass->n - 1 : i + pass->radius;
-        factor = 1.0 / (double)(last - first + 1);
-    }
+    if (pass->clips && (i < pass->radius || i >= pass->n - pass->radius))
+        factor = 1.0 / (double)lob_box_places(pass, i);
     return lob_filter_mapped((float)(sum * factor), &pass->after);
 }
 
