@@ -34,42 +34,30 @@ static __device__ void store_float(const point_params &p, int64_t i, float value
         lob_filter_store(p.out.data, p.out.type, i, (double)value);
 }
 
-/* One channel: maps alone. */
-static __global__ void __launch_bounds__(POINT_THREADS) map_kernel(point_params p)
+/* All operations on a voxel of N channels: one, which is mapped alone, or three together. */
+template <int N>
+static __global__ void __launch_bounds__(POINT_THREADS) float_kernel(point_params p)
 {
     for (int64_t i = grid_first(); i < p.items; i += grid_step()) {
-        float value = load_float(p, i);
-        for (int k = 0; k < p.pass.ops; k++) value = lob_filter_mapped(value, &p.pass.op[k].map);
-        store_float(p, i, value);
-    }
-}
-
-/* Three channels together. */
-static __global__ void __launch_bounds__(POINT_THREADS) colour_kernel(point_params p)
-{
-    for (int64_t i = grid_first(); i < p.items; i += grid_step()) {
-        float v[COLOURS];
+        float v[N];
         bool gray = false;
 #pragma unroll
-        for (int c = 0; c < COLOURS; c++) v[c] = load_float(p, c * p.voxels + i);
+        for (int c = 0; c < N; c++) v[c] = load_float(p, c * p.voxels + i);
         for (int k = 0; k < p.pass.ops; k++) {
             const lob_pass_op &op = p.pass.op[k];
-            const float luminance = lob_filter_luminance(v[0], v[1], v[2]);
-            if (op.kind == LOB_FILTER_GRAY) {
-                v[0] = luminance;
-                gray = true;
-                continue;
-            }
+            const float luminance = N == 1 ? 0.0f : lob_filter_luminance(v[0], v[N / 2], v[N - 1]);
+            gray |= N > 1 && op.kind == LOB_FILTER_GRAY;
 #pragma unroll
-            for (int c = 0; c < COLOURS; c++)
-                v[c] = op.kind == LOB_FILTER_DESATURATE
-                           ? lob_filter_desaturated(v[c], luminance, op.amount)
-                           : lob_filter_mapped(v[c], &op.map);
+            for (int c = 0; c < N; c++)
+                v[c] = N == 1 || (op.kind != LOB_FILTER_GRAY && op.kind != LOB_FILTER_DESATURATE)
+                           ? lob_filter_mapped(v[c], &op.map)
+                       : op.kind == LOB_FILTER_GRAY
+                           ? luminance
+                           : lob_filter_desaturated(v[c], luminance, op.amount);
         }
-        store_float(p, i, v[0]);
-        if (gray) continue;
 #pragma unroll
-        for (int c = 1; c < COLOURS; c++) store_float(p, c * p.voxels + i, v[c]);
+        for (int c = 0; c < N; c++)
+            if (c == 0 || !gray) store_float(p, c * p.voxels + i, v[c]);
     }
 }
 
@@ -116,11 +104,12 @@ lob_status run_pointwise(lob_device *device, const lob_filter_image *out,
     if (pass->kind == LOB_PASS_CAST)
         return lob_launch_over(device, cast_kernel, "casting", p.items, POINT_THREADS, p, error);
     if (!colour)
-        return lob_launch_over(device, map_kernel, "mapping", p.items, POINT_THREADS, p, error);
+        return lob_launch_over(device, float_kernel<1>, "mapping", p.items, POINT_THREADS, p,
+                               error);
     point_params together = p;
     together.items = voxels;
-    return lob_launch_over(device, colour_kernel, "mixing colours", voxels, POINT_THREADS, together,
-                           error);
+    return lob_launch_over(device, float_kernel<COLOURS>, "mixing colours", voxels, POINT_THREADS,
+                           together, error);
 }
 
 /* ---- looking through an image ---- */
