@@ -224,24 +224,30 @@ static __device__ inline void add_signed(u64 *sum, int64_t value)
     atomicAdd(sum, (u64)value);
 }
 
-/* Write a strip's labels, as far as it lies in the slab. Four at once by an intrinsic: the compiler
- * makes stores of one label each of a plain int4. */
-static __device__ inline void write_strip(const supervoxels_params &s, position at,
-                                          const int32_t *label)
+/* Write the first n labels of a strip, `stride` apart. Four at once, where they are aligned, by an
+ * intrinsic: the compiler makes stores of one label each of a plain int4. */
+static __device__ inline void write_labels(int32_t *to, const int32_t *label, int n, int64_t stride,
+                                           bool aligned)
 {
-    if (at.v >= s.end[1] || at.w >= s.end[2]) return;
-    int32_t *to = s.labels + voxel_at(s, at);
-    if (s.aligned) {
+    if (aligned) {
 #pragma unroll
         for (int j = 0; j < STRIP; j += 4)
-            if (at.u + j < s.end[0])
+            if (j < n)
                 __stwb((int4 *)(to + j),
                        make_int4(label[j], label[j + 1], label[j + 2], label[j + 3]));
     } else {
 #pragma unroll
         for (int j = 0; j < STRIP; j++)
-            if (at.u + j < s.end[0]) to[j * s.stride[0]] = label[j];
+            if (j < n) to[j * stride] = label[j];
     }
+}
+
+/* Write a strip's labels, as far as it lies in the slab. */
+static __device__ inline void write_strip(const supervoxels_params &s, position at,
+                                          const int32_t *label)
+{
+    if (at.v < s.end[1] && at.w < s.end[2])
+        write_labels(s.labels + voxel_at(s, at), label, s.end[0] - at.u, s.stride[0], s.aligned);
 }
 
 /* The stages, in order; each puts its kernels into the device's stream. */

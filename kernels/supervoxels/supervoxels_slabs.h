@@ -33,7 +33,7 @@ LOB_BEGIN_DECLS
  *
  * All ranks call it alike. Each holds the bytes per fragment that lob_supervoxels_cpu tells of for
  * all fragments of the volume, and before they join 16 more and 8 for each channel, of its own ones
- * twice. On GPUs it holds 20 for each and 12 for each channel of it, and 8 for each contact of a
+ * twice. On GPUs it holds 20 for each and 10 for each channel of it, and 8 for each contact of a
  * small one; or, where that is too much for any, 12 and 6. Returns as lob_supervoxels_cpu, with the
  * lowest failing rank's error.
  */

@@ -3,8 +3,8 @@
  * kernel, whose blocks wait for one another between the steps of a phase:
  *
  *   contract_picks   both ends of each picked edge become one tree, by union-find
- *   flatten          former roots point at their new root, which gets their sizes and sums
- *   update_means     means of the sets that grew
+ *   flatten          former roots point at their new root, which gets their sizes and sums; its
+ *                    means are stale
  *   pick_again       contacts of sets that are still small are compared for the next phase
  *
  * The first picks are made by fragment_contacts_cuda.cu, and here of contacts that other ranks have
@@ -158,11 +158,11 @@ static __device__ inline void move_sums(const connect_params &p, int32_t former,
     for (int c = 0; c < channels; c += BATCH) {
         u64 sum[BATCH];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) sum[i] = c + i < channels ? p.sums[from + c + i] : 0;
+        for (int i = 0; i < BATCH; i++) sum[i] = c + i < channels ? sum_of(p, from + c + i) : 0;
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
             if (c + i < channels) {
-                atomicAdd(&p.sums[to + c + i], sum[i]);
+                add_sum(p, to + c + i, sum[i]);
                 p.mean[to + c + i] = STALE_MEAN;
             }
     }
@@ -207,42 +207,12 @@ static __device__ __noinline__ uint32_t compute_mean(uint32_t *mean, u64 sum, ui
     return *mean = lob_fragment_mean((int64_t)sum, size);
 }
 
-/*
- * Means of the sets that grew. Threads do not wait before pick_again, which computes what is stale
- * there; but there a whole warp waits for one such mean.
- */
-static __device__ inline void update_means(const connect_params &p, const thread_lists &own)
-{
-    const int channels = p.s.rule.channels;
-    for (int64_t k = 0; k < own.small; k += BATCH) {
-        int32_t set[BATCH];
-        read_small(set, p, own, k);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) set[i] = set[i] ? set_of(p, set[i]) : 0;
-#pragma unroll 1
-        for (int c = 0; c < channels; c++) {
-            uint32_t size[BATCH];
-            u64 sum[BATCH];
-#pragma unroll
-            for (int i = 0; i < BATCH; i++) {
-                const int64_t at = (int64_t)set[i] * channels + c;
-                const bool stale = set[i] && *(volatile uint32_t *)&p.mean[at] == STALE_MEAN;
-                size[i] = stale ? p.size[set[i]] : 0;
-                sum[i] = stale ? p.sums[at] : 0;
-            }
-#pragma unroll
-            for (int i = 0; i < BATCH; i++)
-                if (size[i]) compute_mean(&p.mean[(int64_t)set[i] * channels + c], sum[i], size[i]);
-        }
-    }
-}
-
-/* Several threads may find a mean stale: they compute the same. */
+/* Several threads may find a mean stale, of a set that grew: they compute the same. */
 static __device__ inline uint32_t fresh_mean(const connect_params &p, uint32_t mean, int32_t set,
                                              int channel)
 {
     const int64_t i = (int64_t)set * p.s.rule.channels + channel;
-    return mean == STALE_MEAN ? compute_mean(&p.mean[i], p.sums[i], p.size[set]) : mean;
+    return mean == STALE_MEAN ? compute_mean(&p.mean[i], sum_of(p, i), p.size[set]) : mean;
 }
 
 /* compare_edge for a batch; a and b both 0: none. */
@@ -396,7 +366,6 @@ static __global__ void __launch_bounds__(BORUVKA_THREADS, 1)
         wait_for_all(p, &passed);
         flatten(p, own);
         wait_for_all(p, &passed);
-        update_means(p, own);
         any = pick_again(p, &own);
         wait_for_all(p, &passed, any, &p.counters->more[phase]);
         any = *(volatile uint32_t *)&p.counters->more[phase];

@@ -22,23 +22,12 @@ static __global__ void __launch_bounds__(THREADS)
         /* most strips have at most two fragments, whose links are read side by side */
         const int32_t first = r.label[0], last = r.label[STRIP - 1];
         const int32_t first_label = -p.link[first], last_label = -p.link[last];
-        int32_t *to = p.s.labels + r.voxel;
 #pragma unroll
         for (int j = 0; j < STRIP; j++)
             r.label[j] = r.label[j] == first  ? first_label
                          : r.label[j] == last ? last_label
                                               : -p.link[r.label[j]];
-        if (p.nx % 4 == 0 && p.s.aligned) {
-#pragma unroll
-            for (int j = 0; j < STRIP; j += 4)
-                if (r.x + j < p.nx)
-                    *(int4 *)(to + j) =
-                        make_int4(r.label[j], r.label[j + 1], r.label[j + 2], r.label[j + 3]);
-        } else {
-#pragma unroll
-            for (int j = 0; j < STRIP; j++)
-                if (r.x + j < p.nx) to[j] = r.label[j];
-        }
+        write_labels(p.s.labels + r.voxel, r.label, p.nx - r.x, 1, p.s.aligned);
     }
 }
 
@@ -113,15 +102,13 @@ static int64_t lay_out(connect_call *c, void *block)
     connect_params *p = &c->p;
     arena a(block);
     const int64_t n = p->max_fragments + 1, channels = p->s.rule.channels;
-    const int64_t listed = p->listed ? n : 0, rescanned = p->listed ? 0 : n;
+    const int64_t listed = p->listed ? n : 0;
     p->counters = a.take<connect_counters>(1);
     p->size = a.take<uint32_t>(n);
-    p->sums = a.take<u64>(listed * channels);
     p->link = a.take<int32_t>(p->gathered ? n : listed);
-    p->low = a.take<uint32_t>(rescanned * channels);
-    p->high = a.take<uint32_t>((rescanned * channels + 1) / 2);
+    p->low = a.take<uint32_t>(n * channels);
+    p->high = a.take<uint32_t>((n * channels + 1) / 2);
     c->cleared = a.used;
-    if (!p->listed) p->sums = NULL;
     if (!p->listed && !p->gathered) p->link = (int32_t *)c->join->table;
     c->fragments_copy = a.take<uint32_t>(1);
     p->small_bits =
@@ -131,7 +118,7 @@ static int64_t lay_out(connect_call *c, void *block)
     p->mean = a.take<uint32_t>(listed * channels);
     p->small = a.take<int32_t>(listed);
     p->contacts = a.take<u64>(p->contacts_capacity);
-    p->theirs = a.take<int32_t>(p->gathered ? rescanned : 0);
+    p->theirs = a.take<int32_t>(p->gathered && !p->listed ? n : 0);
     c->pairs = a.take<uint2>(c->all_pairs);
     return a.used;
 }
@@ -312,9 +299,6 @@ static lob_status sum_in_team(connect_call *c, rank_counts *of)
     add_up(of->starts, of->fragments, team->size, 1);
     LOB_TRY(
         gather_items(device, p->size, of->starts, of->fragments, sizeof *p->size, team, c->error));
-    if (p->listed)
-        return gather_items(device, p->sums, of->starts, of->fragments,
-                            p->s.rule.channels * (int64_t)sizeof *p->sums, team, c->error);
     LOB_TRY(gather_items(device, p->low, of->starts, of->fragments,
                          p->s.rule.channels * (int64_t)sizeof *p->low, team, c->error));
     return gather_items(device, p->high, of->starts, of->fragments,

@@ -76,9 +76,8 @@ typedef struct {
     connect_counters *counters;
     int32_t *link;        /* per fragment */
     uint32_t *size;       /* per set: voxels */
-    u64 *sums;            /* per set and channel: levels; NULL: in the next two */
-    uint32_t *low;        /* per set and channel: bits 0..31 of the sum */
-    uint32_t *high;       /* bits 32..47, two sums in a word */
+    uint32_t *low;        /* per set and channel: bits 0..31 of the sum of levels, */
+    uint32_t *high;       /* and bits 32..47, two sums in a word */
     uint32_t *small_bits; /* a bit per fragment of the slab: is its set small? */
     uint32_t *roots;      /* per block of the kernel that numbers sets */
     bool singletons;      /* every set is still one fragment */
@@ -157,10 +156,6 @@ static __device__ inline int32_t fragment_of(int32_t label, int32_t before)
 /* The thread whose addition overflows the low bits carries into the high ones. */
 static __device__ inline void add_sum(const connect_params &p, int64_t i, u64 sum)
 {
-    if (p.sums) {
-        atomicAdd(&p.sums[i], sum);
-        return;
-    }
     const uint32_t low = (uint32_t)sum, before = atomicAdd(&p.low[i], low);
     const uint32_t high = (uint32_t)(sum >> 32) + (low > ~before);
     if (high) atomicAdd(&p.high[i / 2], high << i % 2 * 16);
@@ -168,7 +163,6 @@ static __device__ inline void add_sum(const connect_params &p, int64_t i, u64 su
 
 static __device__ inline u64 sum_of(const connect_params &p, int64_t i)
 {
-    if (p.sums) return p.sums[i];
     return (u64)(p.high[i / 2] >> i % 2 * 16 & UINT16_MAX) << 32 | p.low[i];
 }
 

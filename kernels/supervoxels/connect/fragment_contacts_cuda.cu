@@ -11,6 +11,11 @@ namespace lob::supervoxels
 
 /* ---- small sets ---- */
 
+static __device__ inline uint32_t mean_of(const connect_params &p, int64_t set, int channel)
+{
+    return lob_fragment_mean((int64_t)sum_of(p, set * p.s.rule.channels + channel), p.size[set]);
+}
+
 /* LISTED: sets get their means, and small ones are listed. */
 template <bool LISTED>
 static __global__ void __launch_bounds__(THREADS)
@@ -29,10 +34,8 @@ static __global__ void __launch_bounds__(THREADS)
         if (any) p.key[i] = NO_EDGE;
         if (set != 0 && set == i)
 #pragma unroll 1
-            for (int c = 0; c < p.s.rule.channels; c++) {
-                const int64_t at = i * p.s.rule.channels + c;
-                p.mean[at] = lob_fragment_mean((int64_t)p.sums[at], p.size[i]);
-            }
+            for (int c = 0; c < p.s.rule.channels; c++)
+                p.mean[i * p.s.rule.channels + c] = mean_of(p, i, c);
         uint32_t at = 0;
         const unsigned roots = __ballot_sync(ALL_LANES, small && set == i);
         if (lane == 0 && roots) at = atomicAdd(&p.counters->small_sets, (uint32_t)__popc(roots));
@@ -42,11 +45,6 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* ---- picks without a list: in links ---- */
-
-static __device__ inline uint32_t mean_of(const connect_params &p, int64_t set, int channel)
-{
-    return lob_fragment_mean((int64_t)sum_of(p, set * p.s.rule.channels + channel), p.size[set]);
-}
 
 static __device__ __noinline__ uint64_t key_of(const connect_params &p, int32_t a, int32_t b)
 {

@@ -130,17 +130,7 @@ template <level_source FROM> static __device__ inline int channels_of(const conn
     return FROM == FROM_ANY ? p.s.rule.channels : FROM == FROM_LAB ? 3 : 1;
 }
 
-/* SUMS_64: sums are in p.sums, which is a constant of a kernel. */
-template <bool SUMS_64>
-static __device__ inline void add_to_fragment(const connect_params &p, int64_t i, u64 sum)
-{
-    if (SUMS_64)
-        atomicAdd(&p.sums[i], sum);
-    else
-        add_sum(p, i, sum);
-}
-
-template <int C, level_source FROM, bool SUMS_64>
+template <int C, level_source FROM>
 static __device__ inline void add_partial(const connect_params &p, const sum_table &t, int channel,
                                           const partial_sum<C> &of)
 {
@@ -159,8 +149,7 @@ static __device__ inline void add_partial(const connect_params &p, const sum_tab
     const int64_t fragment = (int64_t)p.before + of.fragment;
     if (channel == 0) atomicAdd(&p.size[fragment], of.size);
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        add_to_fragment<SUMS_64>(p, fragment * channels + channel + c, sum[c]);
+    for (int c = 0; c < C; c++) add_sum(p, fragment * channels + channel + c, sum[c]);
 }
 
 /* Bits 0..3 as four bytes of 1 or 0. */
@@ -195,12 +184,12 @@ static __device__ inline partial_sum<C> partial_of(int32_t fragment, unsigned vo
 
 /* Add to the partial sum that the thread holds; if that is of another fragment, it is added to the
  * table first. */
-template <int C, level_source FROM, bool SUMS_64>
+template <int C, level_source FROM>
 static __device__ inline void accumulate(const connect_params &p, const sum_table &t, int channel,
                                          partial_sum<C> *held, const partial_sum<C> &of)
 {
     if (held->fragment != of.fragment) {
-        add_partial<C, FROM, SUMS_64>(p, t, channel, *held);
+        add_partial<C, FROM>(p, t, channel, *held);
         *held = of;
         return;
     }
@@ -230,7 +219,7 @@ static __device__ inline int32_t label_at(const label_strip &r, int j)
  * All strips of a thread, for C channels from `channel` on. A strip mostly starts and ends in the
  * same fragments as the strip before: the thread holds the partial sums of these two.
  */
-template <int C, level_source FROM, bool SUMS_64>
+template <int C, level_source FROM>
 static __device__ inline void add_steps(const connect_params &p, const sum_table &t,
                                         voxel_position corner, int channel, const uint16_t *linear)
 {
@@ -246,27 +235,26 @@ static __device__ inline void add_steps(const connect_params &p, const sum_table
         if (label[0] == 0 && changes == 0) continue;
         uint32_t word[C][STRIP / 2];
         words_of<C, FROM>(word, p, r, channel, linear);
-        accumulate<C, FROM, SUMS_64>(p, t, channel, &first,
-                                     partial_of<C, FROM>(label[0], voxels_from(1, changes), word));
+        accumulate<C, FROM>(p, t, channel, &first,
+                            partial_of<C, FROM>(label[0], voxels_from(1, changes), word));
         if (changes == 0) continue;
         const int last_change = 31 - __clz((int)changes);
-        accumulate<C, FROM, SUMS_64>(
+        accumulate<C, FROM>(
             p, t, channel, &last,
             partial_of<C, FROM>(label[STRIP - 1], ALL_VOXELS & ~0u << last_change, word));
         for (unsigned left = changes & ~(1u << last_change); left; left &= left - 1) {
             const int start = __ffs((int)left) - 1;
-            add_partial<C, FROM, SUMS_64>(p, t, channel,
-                                          partial_of<C, FROM>(label_at(r.strip, start),
-                                                              voxels_from(1u << start, changes),
-                                                              word));
+            add_partial<C, FROM>(p, t, channel,
+                                 partial_of<C, FROM>(label_at(r.strip, start),
+                                                     voxels_from(1u << start, changes), word));
         }
     }
-    add_partial<C, FROM, SUMS_64>(p, t, channel, first);
-    add_partial<C, FROM, SUMS_64>(p, t, channel, last);
+    add_partial<C, FROM>(p, t, channel, first);
+    add_partial<C, FROM>(p, t, channel, last);
 }
 
 /* C: channels added in one pass over the tile. */
-template <int C, level_source FROM, bool SUMS_64>
+template <int C, level_source FROM>
 static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
                                                   : C == 1         ? 4
                                                                    : 2)
@@ -280,7 +268,7 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
     for (int i = thread; i < (2 + channels) << SUM_BITS; i += THREADS) shared[i] = 0;
     if (FROM == FROM_LAB) linear[thread] = p.s.linear[thread];
     __syncthreads();
-    for (int c = 0; c < channels; c += C) add_steps<C, FROM, SUMS_64>(p, t, corner, c, linear);
+    for (int c = 0; c < channels; c += C) add_steps<C, FROM>(p, t, corner, c, linear);
     __syncthreads();
     for (int i = thread; i < 1 << SUM_BITS; i += THREADS) {
         if (t.fragment[i] == 0) continue;
@@ -288,26 +276,22 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
         atomicAdd(&p.size[fragment], t.size[i]);
 #pragma unroll 1
         for (int c = 0; c < channels; c++)
-            add_to_fragment<SUMS_64>(p, fragment * channels + c, t.sums[i * channels + c]);
+            add_sum(p, fragment * channels + c, t.sums[i * channels + c]);
     }
-}
-
-template <bool SUMS_64> static void (*sums_kernel_for(const connect_params *p))(connect_params)
-{
-    const lob_supervoxels_rule *rule = &p->s.rule;
-    const bool as_stored = p->whole_strips && p->s.levels.exact && rule->channels == 1;
-    return rule->lab                                 ? sums_kernel<3, FROM_LAB, SUMS_64>
-           : rule->channels == 3                     ? sums_kernel<3, FROM_ANY, SUMS_64>
-           : as_stored && p->s.image.type == LOB_I16 ? sums_kernel<1, FROM_SIGNED, SUMS_64>
-           : as_stored && p->s.image.type == LOB_U16 ? sums_kernel<1, FROM_UNSIGNED, SUMS_64>
-                                                     : sums_kernel<1, FROM_ANY, SUMS_64>;
 }
 
 lob_status sum_fragments(lob_device *device, const connect_params *p, lob_error *error)
 {
-    return lob_launch(device, p->listed ? sums_kernel_for<true>(p) : sums_kernel_for<false>(p),
-                      "sums of fragments", (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2],
-                      THREADS, (size_t)table_bytes(p->s.rule.channels), *p, error);
+    const lob_supervoxels_rule *rule = &p->s.rule;
+    const bool as_stored = p->whole_strips && p->s.levels.exact && rule->channels == 1;
+    const auto kernel = rule->lab                                 ? sums_kernel<3, FROM_LAB>
+                        : rule->channels == 3                     ? sums_kernel<3, FROM_ANY>
+                        : as_stored && p->s.image.type == LOB_I16 ? sums_kernel<1, FROM_SIGNED>
+                        : as_stored && p->s.image.type == LOB_U16 ? sums_kernel<1, FROM_UNSIGNED>
+                                                                  : sums_kernel<1, FROM_ANY>;
+    return lob_launch(device, kernel, "sums of fragments",
+                      (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2], THREADS,
+                      (size_t)table_bytes(rule->channels), *p, error);
 }
 
 } /* namespace lob::supervoxels */

@@ -34,7 +34,7 @@ typedef struct {
 static __device__ inline void read_labels(const connect_params &p, label_strip *r)
 {
     const int32_t *from = p.s.labels + r->voxel;
-    if (p.nx % 4 == 0 && p.s.aligned) {
+    if (p.s.aligned) {
 #pragma unroll
         for (int j = 0; j < STRIP; j += 4) {
             const int4 four = r->x + j < p.nx ? *(const int4 *)(from + j) : make_int4(0, 0, 0, 0);
