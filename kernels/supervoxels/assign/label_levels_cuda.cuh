@@ -103,21 +103,6 @@ static __device__ __noinline__ void read_by_voxel(uint4 *packed, const supervoxe
                    __byte_perm(word[4], word[5], 0x7632), __byte_perm(word[6], word[7], 0x7632));
 }
 
-static __device__ inline void prefetch_l2(const void *at)
-{
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
-
-template <bool FLAT>
-static __device__ inline void prefetch_label_levels(const supervoxels_params &s,
-                                                    const int32_t *first, uint32_t label_offset)
-{
-    const int32_t *from = labels_of_brick(s, first) + label_offset;
-    if (!is_whole_brick<FLAT>(s, first)) return;
-    prefetch_l2(from);
-    prefetch_l2(from + channel_offset<FLAT>(s));
-}
-
 } /* namespace lob::supervoxels */
 
 #endif

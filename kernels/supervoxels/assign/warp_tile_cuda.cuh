@@ -2,7 +2,7 @@
  * A pass over warp tiles, in one kernel: each voxel is added to its nearest cluster, or in the last
  * pass labelled with it. For each tile a warp
  *
- *   1. loads its levels (load_tile; prefetch_tile has brought them into the L2 cache);
+ *   1. loads its levels (load_tile);
  *   2. makes the shortlist of clusters and the table of their costs    (shortlist_cuda.cuh);
  *   3. finds the nearest for its voxels, 16 per lane, in flat views 8  (nearest_cuda.cuh);
  *   4. adds the voxels to the sums of their clusters (cluster_sums_cuda.cuh), or writes labels.
@@ -322,31 +322,6 @@ static __device__ inline void complete_tile(warp_tile<M, C, FLAT> *tile,
     }
 }
 
-/* Bring the levels of the next tile into the L2 cache. */
-template <int C, bool FLAT>
-static __device__ inline void prefetch_tile(const warp_shared &shared, const supervoxels_params &s,
-                                            const listed_tile &next)
-{
-    typedef brick_shape<FLAT> S;
-    const uint32_t z = next.z * S::depth, x = min(next.x, s.bricks[0] - 1);
-    if (next.z & SINGLE) return;
-#pragma unroll
-    for (uint32_t i = 0; i < S::depth; i++) {
-        const uint32_t strip = first_strip(s, x, next.y, min(z + i, s.bricks[2] - 1));
-        prefetch_l2(s.brick_levels + strip + threadIdx.x % WARP);
-    }
-    if constexpr (channels_in_labels(C) > 0) {
-        int32_t corner[3];
-        first_of_tile<FLAT>(corner, s, x, next.y, next.z);
-#pragma unroll
-        for (int i = 0; i < S::depth; i++) {
-            int32_t first[3];
-            first_of_brick<FLAT>(first, corner, i);
-            prefetch_label_levels<FLAT>(s, first, shared.label_offset);
-        }
-    }
-}
-
 /* All voxels of a tile, or the unassigned ones, voxel by voxel. */
 template <lob_supervoxels_method M, int C, bool FLAT>
 static __device__ inline void process_voxelwise(const supervoxels_params &s,
@@ -416,7 +391,7 @@ static __device__ inline bool finish_whole_tile(const warp_shared &shared,
 template <lob_supervoxels_method M, int C, bool FLAT>
 static __device__ inline void process_tile(const warp_shared &shared, const supervoxels_params &s,
                                            warp_tile<M, C, FLAT> tile, const uint8_t *common,
-                                           const listed_tile &at, const listed_tile &next)
+                                           const listed_tile &at)
 {
     constexpr int depth = brick_shape<FLAT>::depth;
     uint32_t cost[depth][STRIP], rank[depth][STRIP], data = 0;
@@ -432,7 +407,6 @@ static __device__ inline void process_tile(const warp_shared &shared, const supe
     }
     if constexpr (M == LOB_LSC) read_axis_cos_sin<C, FLAT>(shared, s, tile.first);
     const shortlist list = make_shortlist<M, C, FLAT>(shared, s, tile, at);
-    prefetch_tile<C, FLAT>(shared, s, next);
     if (list.n > s.max_shortlist) {
         process_voxelwise(s, tile, EVERY_VOXEL);
         return;
@@ -487,11 +461,10 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP, (blocks_per_multiproc
     fill_common_rows<FLAT>(common);
     __syncthreads();
     for (uint32_t i = blockIdx.x * TILE_WARPS + warp; i < count; i += step) {
-        listed_tile at, next;
+        listed_tile at;
         uint32_t end;
         if (listed) {
             at = s.listed[i];
-            next = s.listed[min(i + step, count - 1)];
             end = at.x + 1;
         } else {
             const uint32_t row = i / turns;
@@ -502,14 +475,11 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP, (blocks_per_multiproc
             end = min(at.x + s.tiles_per_turn, s.bricks[0]);
         }
         for (; at.x < end; at.x++) {
-            if (!listed) next = at, next.x++;
-            if (M == LOB_SLIC && at.z & SINGLE) {
-                prefetch_tile<C, FLAT>(shared, s, next);
+            if (M == LOB_SLIC && at.z & SINGLE)
                 label_single<FLAT>(s, at);
-                continue;
-            }
-            process_tile<M, C, FLAT>(shared, s, load_tile<M, C, FLAT>(shared, s, at.x, at.y, at.z),
-                                     common, at, next);
+            else
+                process_tile<M, C, FLAT>(
+                    shared, s, load_tile<M, C, FLAT>(shared, s, at.x, at.y, at.z), common, at);
         }
     }
 }
