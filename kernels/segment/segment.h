@@ -60,7 +60,8 @@ typedef struct {
     double whole;       /* share of the whole box in what speaks against a label, 0..1 */
     double far;         /* nats that a label loses far from its strokes, in the first growth, and
                            far outside its outlines, in the second, 0..16; where one slice has
-                           strokes at most 2, as it says little about how far to go on */
+                           strokes, or two less than 10 mm apart, at most 2, as these say little
+                           about how far to go on */
     double shape;       /* nats that outlines between drawn slices give at most, in the second,
                            divided by how many labels there are beside the background; 0..16 */
     double blur;        /* standard deviation of the shares' Gaussian, first growth, 0..100; the
@@ -69,7 +70,8 @@ typedef struct {
     double edge;        /* share of the image in the votes at borders, 0..1; the second: half */
     int passes;         /* 1 or 2 growths; 0: 1 where no slice has strokes of a label and of
                            others, as there is no outline then that could guide a second, where only
-                           one slice has strokes, as nothing lies between outlines, and where
+                           one slice has strokes, or two less than 10 mm apart, as nothing lies
+                           between outlines, and where
                            planes across several axes have, which say enough by themselves */
     int64_t coarse;     /* the first of two growths is on a coarser grid where the box has more
                            voxels, >= 1 */

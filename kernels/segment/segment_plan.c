@@ -19,7 +19,8 @@ static const double coarse_blur = 0.35;
  * divided by n: the fewer there are, the less they say about its ends. */
 static const double beyond_slices = 1.5, beyond_mm = 60;
 
-/* Of its ends two slices that are less than so many mm apart say no more than one of them. */
+/* Of its ends, and of how far it goes on, two slices that are less than so many mm apart say no
+ * more than one of them. */
 static const double together_mm = 10;
 
 /* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
@@ -32,7 +33,7 @@ static const double thin_smooth = 0.5;
 /* Slices so many times as far apart as voxels in them tell little of each other. */
 static const double thick_slices = 2.5;
 
-/* Nats that a label loses far from strokes on a single slice, which says little about how far it
+/* Nats that a label loses far from strokes on a lone slice, which says little about how far it
  * goes on across slices. */
 static const double lone_far = 2;
 
@@ -248,6 +249,14 @@ static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds,
 
 /* ---- grids ---- */
 
+/* Has a single slice strokes, or two that are as one? The plan's box is that of the strokes. */
+static bool is_lone(const lob_segment_plan *plan, const lob_volume *image)
+{
+    if (plan->slices != 2) return plan->slices == 1;
+    const double mm = image->geometry.spacing_mm[plan->axis];
+    return mm * (double)(plan->box.size[plan->axis] - 1) < together_mm;
+}
+
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */
 static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
                           const lob_strokes *strokes)
@@ -261,9 +270,8 @@ static double choose_ends(const lob_segment_plan *plan, const lob_volume *image,
         if (a != plan->axis) longest = fmax(longest, mm[a] * (double)(last - first + 1));
     }
     const double all = mm[plan->axis] * (double)plan->box.size[plan->axis];
-    const bool as_one = plan->slices == 2 && all - mm[plan->axis] < together_mm;
-    const double beyond =
-        fmax(beyond_slices * longest, beyond_mm) / (as_one ? 1 : (double)plan->slices);
+    const double beyond = fmax(beyond_slices * longest, beyond_mm) /
+                          (is_lone(plan, image) ? 1 : (double)plan->slices);
     return fmax(plan->options.ends, beyond / all);
 }
 
@@ -392,12 +400,12 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image,
     plan->corrected = outlines == 1 && plan->outlined > 0 && plan->outlined < plan->slices;
     plan->thick = st == LOB_OK && slices_are_thick(plan, outlines, image, strokes);
     plan->absent = plan->thick && are_drawn(plan, strokes, true);
+    const bool lone = is_lone(plan, image);
     if (st == LOB_OK) choose_reach(plan, image, strokes);
     if (st == LOB_OK) voxels = choose_box(plan, image, strokes);
     if (st == LOB_OK)
         st = look_at_width(plan, image, outlines, seeds, strokes, set, context->threads, error);
     if (st != LOB_OK) return st;
-    const bool lone = plan->slices == 1;
     if (lone) plan->options.far = fmin(plan->options.far, lone_far);
     /* Outlines of several structures say where borders are more than once. */
     plan->options.shape = lob_plan_number(plan->options.shape / (plan->count - 1));

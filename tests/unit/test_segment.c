@@ -387,7 +387,7 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         {1, 2,  4, 1, 2, false, 60},
         {1, 2,  1, 1, 1, false, 60},
         {1, 10, 4, 1, 2, false, 60},
-        {2, 2,  4, 2, 4, false, 60},
+        {2, 2,  4, 1, 2, false, 60}, /* as near to each other as this they are as one */
         {2, 10, 4, 2, 4, true,  30},
         {4, 1,  4, 2, 4, false, 15},
     };
