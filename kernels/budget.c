@@ -10,7 +10,8 @@
 
 static lob_status refuse_count(const lob_budget *budget, lob_error *error)
 {
-    return lob_fail(error, LOB_ENOMEM, "%s need more bytes than can be counted", budget->who);
+    return lob_fail(error, LOB_ENOMEM, "%s: more bytes are needed than can be counted",
+                    budget->who);
 }
 
 lob_status lob_budget_hold(lob_budget *budget, int64_t bytes, lob_error *error)
@@ -20,7 +21,7 @@ lob_status lob_budget_hold(lob_budget *budget, int64_t bytes, lob_error *error)
     const int64_t held = budget->held + bytes;
     if (budget->limit > 0 && bytes >= 0 && held > budget->limit) {
         lob_bytes_texts(needed, held, allowed, budget->limit);
-        return lob_fail(error, LOB_ENOMEM, "%s need %s of working memory, more than the %s allowed",
+        return lob_fail(error, LOB_ENOMEM, "%s: working memory of %s is more than the %s allowed",
                         budget->who, needed, allowed);
     }
     budget->held = held;

@@ -46,7 +46,7 @@ lob_status lob_device_budget_refuse(const lob_device_budget *budget, lob_device_
     char needed_text[LOB_BYTES_TEXT], allowed_text[LOB_BYTES_TEXT];
     lob_bytes_texts(needed_text, needed, allowed_text, allowed);
     return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                         "%s need %s of working memory on the GPU for %.1f million voxels, more "
+                         "%s: working memory of %s on the GPU, for %.1f million voxels, is more "
                          "than the %s allowed and free, enough for %.1f million",
                          budget->who, needed_text, millions, allowed_text,
                          millions / (double)needed * (double)allowed);

@@ -450,7 +450,7 @@ static lob_status check(const lob_segment_options *o, const lob_volume *image, l
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (!(options[i].value >= options[i].least && options[i].value <= options[i].most))
-            return lob_fail(error, LOB_EARG, "%s is %g; it is from %g to %g", options[i].name,
+            return lob_fail(error, LOB_EARG, "%s is %g; it is from %g to %.10g", options[i].name,
                             options[i].value, options[i].least, options[i].most);
     if (image->channels > LOB_REFINE_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels, at most %d are segmented",

@@ -129,7 +129,7 @@ MEMORY = [
     ("an image", ["distance", "image.nii", "-o", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "more than the 1.0 KiB allowed"]),
     ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "626 bytes allowed"]),
     ("labels after both", list(GROW), "16KiB", ["labels.nii.gz: needs 4.7 KiB"]),
-    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut's tiles need", "is 64.0 KiB,"]),
+    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut's tiles: working memory of ", "is 64.0 KiB,"]),
     ("another type", ["distance", "image.nii", "-o", "o.nii"], "20KiB", ["image.nii: needs 18.8 KiB"]),
     ("copies", ["compare", "seeds.nii", "seeds.nii.gz"], "12KiB", ["seeds.nii.gz: needs 9.4 KiB"]),
     ("a picture", ["preview", "image.nii", "-o", "p.png"], "100KiB", ["p.png: needs"]),
