@@ -234,7 +234,7 @@ static void summarise(lob_overlap *overlap, const workspace *w)
 
 /* Collect the squared distances of a label, from each surface to the other. */
 static lob_status collect_distances(workspace *w, const side sides[2], int32_t index,
-                                    const label_counts *t, int threads)
+                                    const label_counts *t, int threads, lob_progress *progress)
 {
     const lob_dims box = box_of(t);
     const int64_t voxels = lob_dims_voxels(box);
@@ -247,6 +247,7 @@ static lob_status collect_distances(workspace *w, const side sides[2], int32_t i
                                      sides[0].volume.geometry.spacing_mm, threads));
         for (int64_t i = 0; i < voxels; i++)
             if (w->surface[s][i]) w->distances[w->count++] = w->squared[i];
+        if (lob_progress_report(progress, 0)) return LOB_ECANCEL;
     }
     return LOB_OK;
 }
@@ -266,7 +267,7 @@ static int64_t distance_bytes(const label_counts *t, int threads)
 
 /* Measure the distances of a label. */
 static lob_status measure_label(lob_overlap *overlap, const side sides[2], int32_t index,
-                                const label_counts *t, int threads)
+                                const label_counts *t, int threads, lob_progress *progress)
 {
     const int64_t box = lob_dims_voxels(box_of(t));
     int64_t *const histogram = malloc((size_t)workspace_bytes(t));
@@ -277,7 +278,7 @@ static lob_status measure_label(lob_overlap *overlap, const side sides[2], int32
         {surface, surface + box},
         squared, distances, 0, histogram
     };
-    const lob_status st = collect_distances(&w, sides, index, t, threads);
+    const lob_status st = collect_distances(&w, sides, index, t, threads, progress);
     if (st == LOB_OK) summarise(overlap, &w);
     free(histogram);
     return st;
@@ -293,13 +294,14 @@ static bool is_small(const label_counts *t, int64_t max_memory, int threads)
 
 /* Measure a label with all threads, or with as many as the memory allows. */
 static lob_status measure_alone(lob_overlap *overlap, const side sides[2], int32_t index,
-                                const label_counts *t, const lob_context *context)
+                                const label_counts *t, lob_progress *progress)
 {
+    const lob_context *const context = progress->context;
     const int64_t max_memory = context->max_memory;
     int threads = lob_dims_voxels(box_of(t)) < SMALL_BOX ? 1 : context->threads;
     while (max_memory && threads > 1 && distance_bytes(t, threads) > max_memory) threads--;
     if (max_memory && distance_bytes(t, threads) > max_memory) return LOB_ENOMEM;
-    return measure_label(overlap, sides, index, t, threads);
+    return measure_label(overlap, sides, index, t, threads, progress);
 }
 
 /*
@@ -313,11 +315,12 @@ static lob_status measure_surfaces(lob_overlap *overlaps, int32_t count, const s
     lob_progress progress = {.context = context};
     lob_status st = LOB_OK;
     lob_progress_stage(&progress, count, 1.0);
+    if (lob_progress_report(&progress, 0)) return LOB_ECANCEL;
     for (int32_t i = 0; i < count && st == LOB_OK && !lob_progress_stopped(&progress); i++) {
         const label_counts *const t = &counts[i];
         if (!t->voxels[0] || !t->voxels[1] || is_small(t, context->max_memory, context->threads))
             continue;
-        st = measure_alone(&overlaps[i], sides, i, t, context);
+        st = measure_alone(&overlaps[i], sides, i, t, &progress);
         lob_progress_report(&progress, 1);
     }
 #pragma omp parallel for num_threads(context->threads) schedule(dynamic)
@@ -329,7 +332,7 @@ static lob_status measure_surfaces(lob_overlap *overlaps, int32_t count, const s
         if (mine != LOB_OK || lob_progress_stopped(&progress) || !t->voxels[0] || !t->voxels[1] ||
             !is_small(t, context->max_memory, context->threads))
             continue;
-        mine = measure_label(&overlaps[i], sides, i, t, 1);
+        mine = measure_label(&overlaps[i], sides, i, t, 1, &progress);
         if (mine != LOB_OK) {
 #pragma omp atomic write
             st = mine;
