@@ -194,7 +194,7 @@ if sys.platform != "win32":
 def backend(choice: str = "auto") -> Backend:
     """The backend of this choice, opened once a thread: waking a GPU takes some tenths of a second."""
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", str(choice)):
-        raise DeviceError(f"device is {choice!r}; it is one of auto, cpu, cuda, cuda:N")
+        raise InputError(f"device is {choice!r}; it is one of auto, cpu, cuda, cuda:N")
     choice = _Process.device(choice)
     choice = "best" if choice == "auto" else choice
     held: dict[str, Backend] = _opened.__dict__.setdefault("backends", {})

@@ -86,7 +86,12 @@ def command(*words: Any) -> str:
 def _is_image(value: Any) -> bool:
     return isinstance(value, Source) or hasattr(value, "dataobj") or hasattr(value, "GetSpacing") or (
         hasattr(value, "ndim") and value.ndim >= 2
-    )  # fmt: skip
+    ) or is_nested(value)  # fmt: skip
+
+
+def is_nested(value: Any) -> bool:
+    """Is it an array that is written as lists of lists?"""
+    return isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], (list, tuple))
 
 
 def _save(of: Source, path: Path) -> None:
@@ -262,13 +267,14 @@ class Step:
         words = []
         for name, value in self.settings.items():
             option = "--" + name.replace("_", "-")
-            several = isinstance(value, list) and all(_is_image(each) or isinstance(each, (str, os.PathLike)) for each in value)
+            several = isinstance(value, list) and not is_nested(value)
+            several = several and all(_is_image(each) or isinstance(each, (str, os.PathLike)) for each in value)
             for each in value if several else [value]:
                 if each is None or each is False:
                     continue
                 if each is True:
                     words.append(option)
-                elif _is_image(each) and not isinstance(each, (list, tuple)):
+                elif _is_image(each):
                     words.append(f"{option}={self._file(name, each)}")
                 else:
                     many = np.iterable(each) and not isinstance(each, str)

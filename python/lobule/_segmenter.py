@@ -63,6 +63,14 @@ def _is_plain(where: Any) -> bool:
     return all(isinstance(one, (int, np.integer, slice, type(...))) and not isinstance(one, bool) for one in each)
 
 
+def _whole_numbers(label: Any) -> np.ndarray:
+    with contextlib.suppress(ValueError):  # rows that are not as long as each other
+        given = np.asarray(label)
+        if given.dtype.kind in "biu" or (given.dtype.kind == "f" and (given == np.floor(given)).all()):
+            return given
+    raise InputError(f"label is {shown(label)}; it is a whole number, or an array of them")
+
+
 class Segmenter(Closing):
     """Clean masks that follow a brush: draw and erase; the answers come from a thread of its own.
 
@@ -133,17 +141,17 @@ class Segmenter(Closing):
 
     def draw(self, where: Any, label: Any) -> None:
         """Draw a label, or an array of labels, at an index of strokes: slices, a mask, numbers."""
-        given = np.asarray(label)
-        kind = given.dtype.kind
-        if kind not in "biuf" or (kind == "f" and (given != np.floor(given)).any()):
-            raise InputError(f"label is {shown(label)}; it is a whole number, or an array of them")
+        given = _whole_numbers(label)
         least, most = np.min(given, initial=0), np.max(given, initial=0)
         with self._here():
             if not self._open:
                 raise InputError("this Segmenter is closed")
             if least < 0 or most > self._largest:
                 raise InputError(f"label {least if least < 0 else most}: labels are 0..{self._largest}")
-            self._shown[where] = given
+            try:
+                self._shown[where] = given
+            except (IndexError, ValueError) as problem:
+                raise InputError(f"where is {shown(where)}: {problem}") from None
             self._drawn_at.append(where if _is_plain(where) else ...)
             self._changes += 1
             self._answer = (self._answer[0], "none" if self._answer[0] is None else "old")

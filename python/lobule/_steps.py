@@ -15,9 +15,9 @@ import numpy as np
 from ._asked import choice
 from ._errors import InputError
 from ._images import filter as filtered
-from ._program import Step, read_picture
+from ._program import Step, is_nested, read_picture
 from ._public import Axis, Options, Plane, Size, public
-from ._volumes import source
+from ._volumes import source, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,8 @@ def _many(given: Any) -> list[Any]:
     """One, several or none, as a list."""
     if given is None:
         return []
+    if is_nested(given):
+        return [whole(given)]
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 

@@ -400,9 +400,9 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (lobule.InputError, ValueError, lambda: lobule.slic(VOLUME, threads=0, size=2), "threads"),
         (lobule.InputError, ValueError, lambda: lobule.labels(VOLUME - 1, largest=1), "labels"),
         (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
-        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="gpu"), "device is 'gpu'; it is one of auto, cpu, cuda, cuda:N"),
-        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device=None), "device is None; it is one of auto"),
-        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:\u0663"), "device is 'cuda:\u0663'; it is one of auto"),
+        (lobule.InputError, ValueError, lambda: lobule.median(VOLUME, device="gpu"), "device is 'gpu'; it is one of auto, cpu, cuda, cuda:N"),
+        (lobule.InputError, ValueError, lambda: lobule.median(VOLUME, device=None), "device is None; it is one of auto"),
+        (lobule.InputError, ValueError, lambda: lobule.median(VOLUME, device="cuda:\u0663"), "device is 'cuda:\u0663'; it is one of auto"),
         (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
         (lobule.DeviceError, RuntimeError, lambda: lobule.labels(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
@@ -587,6 +587,10 @@ REFUSED = [
     ("a choice below its range", lambda a: lobule.segment(a, seeds_in(a), background=-1), "background is -1; it is from 0"),
     ("a choice beyond its range", lambda a: lobule.segment(a, seeds_in(a), whole=1.5), "whole is 1.5; it is from 0 to 1"),
     ("a choice that is no number", lambda a: lobule.segment(a, seeds_in(a), far=np.nan), "far is -?nan; it is from 0 to 16"),
+    ("the greatest background", lambda a: lobule.segment(a, seeds_in(a), background=-2), "it is from 0 to 2147483647$"),
+    ("labels too thin", lambda a: lobule.seeds(a, labels=seeds_in(a), erode="2vox"), "^labels: no voxel of it becomes a seed; a smaller erode"),
+    ("seeds without seeds", lambda a: lobule.seeds(a, seeds=a), "^seeds: no voxel of it becomes a seed$"),
+    ("lists in a list in lists", lambda a: lobule.crop(a, around=[a.tolist()]), "^around: an array of 4 axes is no volume"),
     ("a list of memory", lambda a: lobule.components(a, max_memory=[1]), r"max_memory is \[1\]; it is a number of bytes"),
 ]
 
@@ -595,6 +599,18 @@ REFUSED = [
 def test_arguments_are_refused_by_their_names(call, line):
     with pytest.raises(lobule.InputError, match=line):
         call(np.zeros((4, 5, 6), np.uint8))
+
+
+def test_arrays_may_be_lists_of_lists():
+    whole = lobule.seeds(STROKED, labels=DRAWN, seeds=DRAWN)
+    assert np.array_equal(lobule.seeds(STROKED, labels=DRAWN.tolist(), seeds=DRAWN.tolist()), whole)
+    assert np.array_equal(lobule.crop(STROKED, around=DRAWN.tolist()), lobule.crop(STROKED, around=DRAWN))
+
+
+def test_too_little_memory_is_told_of_any_work():
+    for call in (lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), lambda: lobule.components(STROKED, max_memory=9)):
+        with pytest.raises(lobule.OutOfMemory, match=r"^\w+: working memory of [\d.]+ \w+ is more than the [\d.]+ \w+ allowed"):
+            call()
 
 
 def test_progress_is_a_function_or_a_switch():

@@ -179,6 +179,13 @@ def test_what_is_wrong_is_said():
         for label in (1.5, np.nan, "liver", None, [1, 2.5], 2**70):
             with pytest.raises(lobule.InputError, match="it is a whole number"):
                 segmenter.draw((3, 3, slice(2)), label)
+        for where in ((99, 0, 0), (1, 1, 1, 1), "x", np.ones((2, 2, 2), bool)):
+            with pytest.raises(lobule.InputError, match="where is"):
+                segmenter.draw(where, 1)
+        with pytest.raises(lobule.InputError, match=r"where is .*could not broadcast"):
+            segmenter.draw((1, slice(3), 1), [1, 2])
+        with pytest.raises(lobule.InputError, match="label is .* whole number"):
+            segmenter.draw((1, slice(3), 1), [[1], [1, 2]])
         assert not segmenter.strokes.any()
         with pytest.raises(ValueError, match="read-only"):
             segmenter.strokes[0] = 1

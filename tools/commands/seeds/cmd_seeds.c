@@ -97,6 +97,15 @@ static lob_status put_labels(lob_session *s, work *w, const char *path, lob_size
 
 /* ---- all together ---- */
 
+/* The first of the files that seeds come from. */
+static const char *first_source(const work *w)
+{
+    const lob_words *const sources[] = {&w->labels_paths, &w->points_paths, &w->seeds_paths};
+    int k = 0;
+    while (k < 2 && sources[k]->count == 0) k++;
+    return sources[k]->word[0];
+}
+
 /* Settle conflicts; count seeds and find the largest. */
 static lob_status settle(lob_session *s, work *w, int32_t *largest)
 {
@@ -113,7 +122,7 @@ static lob_status settle(lob_session *s, work *w, int32_t *largest)
     }
     LOB_JSON_NUMBERS(s->results, {"seeds", count}, {"conflicts", conflicts});
     if (count > 0) return LOB_OK;
-    return lob_fail_file(&s->error, LOB_EDATA, w->image_path, "no voxel of it becomes a seed%s",
+    return lob_fail_file(&s->error, LOB_EDATA, first_source(w), "no voxel of it becomes a seed%s",
                          w->erode.value > 0.0 ? "; a smaller --erode leaves more" : "");
 }
 
