@@ -11,9 +11,7 @@
  *               around other structures to the width that strokes tell (strokes.h). Where a second
  *               growth follows and the box is large, this is on a coarser grid
  *   again       what came out is the outline that appearance.h interpolates between the slices with
- *               strokes, for the shares of a second growth, whose result is the result. Where
- *               several structures grew on a coarser grid, what lies deep inside of them, and of
- *               the background, stays: the second grows in a band around borders. Of several
+ *               strokes, for the shares of a second growth, whose result is the result; of several
  *               structures those on which the first growth and one over the image alone agree take
  *               background that both give them (outvote.h). Where the one over the image confirms
  *               most structures the case is sharp: each growth then gives background by itself, the
@@ -153,9 +151,6 @@ typedef struct {
                       not with several channels of real numbers: what one of them lacks is no data
                       to grow over, and may be all that is under strokes */
     int factor[3]; /* voxels of the box along each axis to one of the first growth's grid */
-    int band; /* where several structures grow first on a coarser grid, voxels of it: the second
-                 growth begins in what lies this deep inside of the first's labels too; 0: in
-                 strokes alone. Not where strokes fill areas */
     double least_mm, coarse_mm[3], coarse_least_mm; /* spacings as they are, not rounded */
     lob_segment_growth growth[2];
 } lob_segment_plan;
@@ -227,8 +222,8 @@ typedef struct {
 typedef struct {
     lob_volume labels;    /* the strokes' numbers, 0 for the background, in lob_label_type(largest);
                              with the strokes' names */
-    lob_volume strength;  /* float32: with which the last growth took each voxel; 1 where it began,
-                             0 outside of the box. Empty where it is not asked for */
+    lob_volume strength;  /* float32: with which the last growth took each voxel; 0 outside of the
+                             box. Empty where it is not asked for */
     lob_volume uncertain; /* uint8: 1 where another label could have grown almost as cheaply. Each
                              label is grown alone over the shares of the last growth; with a < b the
                              two least costs of a voxel, as shares of the shares' range, it is

@@ -154,14 +154,13 @@ static lob_status shares_of(lob_segment_job *j, uint64_t **items, int64_t *n,
     return st;
 }
 
-/* What is grown from: the core, where there is one; where strokes fill areas, these without those
- * that look like another label. */
+/* What is grown from: where strokes fill areas, without those that look like another label. */
 static lob_status find_seeds(lob_segment_job *j, lob_volume *seeds, const growth *g,
                              const lob_volume *shares, lob_error *error)
 {
     const lob_volume *const starts = &j->starts;
     if (!j->plan->areas || g->seeds != &j->seeds)
-        return lob_segment_here(j, seeds, g->last && j->core.data ? &j->core : g->seeds, error);
+        return lob_segment_here(j, seeds, g->seeds, error);
     lob_volume *const own = &j->agreeing;
     uint64_t *items = NULL;
     int64_t n = 0;
@@ -255,7 +254,6 @@ static lob_status grow_and_refine(lob_segment_job *j, lob_volume *out, const gro
     if (st == LOB_OK && g->last && j->plain.data) st = lob_segment_outvote(j, &grown, error);
     if (st == LOB_OK && thick) st = grow(j, &others, g, &seeds, shares, true, 0.2 * share, error);
     lob_segment_drop(j, &seeds);
-    if (j->once && g->last) lob_segment_drop(j, &j->core);
     const bool lends = !j->context->device && j->context->max_memory == 0;
     if (!lends && !thick && !kept) lob_segment_drop(j, shares);
     if (st == LOB_OK) st = refine(j, out, g, &grown, &others, shares, 0.4 * share, error);
@@ -337,22 +335,6 @@ static lob_status onto_box(lob_segment_job *j, lob_volume *out, const lob_volume
     return st;
 }
 
-/* What lies deep inside of the first growth's labels, and strokes. */
-static lob_status find_core(lob_segment_job *j, const lob_volume *labels, const lob_label_set *kept,
-                            lob_error *error)
-{
-    const lob_labels_step erode = {
-        .kind = LOB_LABELS_ERODE, .length = j->plan->band, .voxels = true};
-    int32_t values[LOB_SEGMENT_MAX_LABELS];
-    lob_volume inside = lob_volume_empty();
-    for (int32_t k = 0; k < kept->count; k++) values[k] = k + 1;
-    lob_segment_drop(j, &j->core);
-    LOB_TRY(lob_segment_relabel(j, &inside, labels, kept->count, values, &erode, error));
-    lob_status st = onto_box(j, &j->core, &inside, kept, 0, error);
-    lob_segment_drop(j, &inside);
-    return st == LOB_OK ? lob_segment_draw(j, &j->core, lob_segment_starts(j), error) : st;
-}
-
 /* The first growth on a coarser grid: shares are averaged, strokes are kept. image: likewise made
  * of the lesson's; one that is there is taken. */
 static lob_status coarse_growth(lob_segment_job *j, lob_volume *out, lob_volume *image,
@@ -382,8 +364,6 @@ static lob_status coarse_growth(lob_segment_job *j, lob_volume *out, lob_volume 
         st = learn(j, &shares, &grid, from, NULL, g.numbers->blur_mm, 0.75 * share, error);
     if (st == LOB_OK) st = grow_and_refine(j, &labels, &g, &shares, 0.15 * share, error);
     if (st == LOB_OK) st = onto_box(j, out, &labels, &kept, 0.05 * share, error);
-    if (st == LOB_OK && out == &j->first && j->plan->band > 0)
-        st = find_core(j, &labels, &kept, error);
     lob_volume *const volumes[] = {&own, &seeds, &shares, &labels};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_label_set_free(&kept);

@@ -68,7 +68,6 @@ typedef struct {
     lob_volume seeds;    /* what is learnt from: starts or strokes, or a view of them; */
     lob_volume drawn;    /* and what keeps its label: strokes, or a view of them */
     lob_volume first;    /* what came out of the first of two growths, uint8, dense */
-    lob_volume core;     /* what lies deep inside of its labels, and seeds; empty: no band */
     lob_volume plain;    /* and what grew over the image alone */
     lob_volume shares;   /* of the last growth, uint8 */
     lob_volume labels;   /* what came out, uint8, dense */

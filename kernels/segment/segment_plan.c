@@ -48,9 +48,6 @@ static const double thick_settle = 0.2, thick_sigma = 1;
 static const double local_share = 0.85, local_width_mm = 25;
 enum { LOCAL_SLICES = 3 };
 
-/* What is so many voxels of the first growth's grid inside of its labels stays as it is. */
-enum { BAND = 8 };
-
 /* The share of voxels that hold two tissues, where slices are far apart. */
 static const double thick_partial = 0.3;
 
@@ -414,7 +411,6 @@ static lob_status choose(lob_segment_plan *plan, const lob_volume *image,
     plan->outvote = plan->passes == 2 && plan->count > 2 && !plan->thick && !plan->values &&
                     (image->channels == 1 || lob_type_of(image->type)->is_integer);
     choose_grid(plan, image, voxels);
-    plan->band = lob_segment_is_coarse(plan) && plan->count > 2 && !plan->areas ? BAND : 0;
     choose_growths(plan, image);
     return LOB_OK;
 }

@@ -253,7 +253,6 @@ lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segmen
         .seeds = none,
         .drawn = none,
         .first = none,
-        .core = none,
         .plain = none,
         .shares = none,
         .labels = none,
@@ -263,9 +262,8 @@ lob_segment_job lob_segment_job_of(const lob_segment_input *in, const lob_segmen
 
 void lob_segment_drop_strokes(lob_segment_job *j)
 {
-    lob_volume *const volumes[] = {&j->strokes, &j->starts, &j->agreeing, &j->seeds,
-                                   &j->drawn,   &j->first,  &j->core,     &j->plain,
-                                   &j->shares,  &j->labels, &j->strength};
+    lob_volume *const volumes[] = {&j->strokes, &j->starts, &j->agreeing, &j->seeds,  &j->drawn,
+                                   &j->first,   &j->plain,  &j->shares,   &j->labels, &j->strength};
     for (size_t i = 0; i < sizeof volumes / sizeof volumes[0]; i++) lob_segment_drop(j, volumes[i]);
     lob_strokes_free(&j->counted);
     lob_strokes_free(&j->counts);

@@ -124,13 +124,12 @@ def test_borders_that_look_like_other_structures_are_not_lost(tmp_path):
     assert mean("memory_labels.nii.gz") > mean("memory_alone.nii.gz") + 0.02
 
 
-@pytest.mark.parametrize("size, spacing, patient, coarse, band", [
-    ("90,64,53", "4,4,4", "1", False, False),
-    ("128,92,80", "3,3,4", "1", True, False),  # a stroke fills an area
-    ("128,92,80", "3,3,4", "12", True, True),
-    ("128,92,80", "3,3,4", "13", True, False),  # a tumour's stroke lies where no other is beside it: it is no background
+@pytest.mark.parametrize("size, spacing, patient, coarse", [
+    ("90,64,53", "4,4,4", "1", False),
+    ("128,92,80", "3,3,4", "1", True),
+    ("128,92,80", "3,3,4", "13", True),  # a tumour's stroke lies where no other is beside it: it is no background
 ])
-def test_organs_as_sharp_as_those_of_the_phantom(tmp_path, size, spacing, patient, coarse, band):
+def test_organs_as_sharp_as_those_of_the_phantom(tmp_path, size, spacing, patient, coarse):
     """Growth over the image confirms most: the mask is no worse than it; the recipe has the same bytes, and so have threads."""
     good("phantom", "abdomen", "-o", "scan.nii.gz", "--strokes", "strokes.nii.gz", "--truth", "truth.nii.gz",
          "--size", size, "--spacing", spacing, "--random-seed", patient, cwd=tmp_path)
@@ -141,9 +140,7 @@ def test_organs_as_sharp_as_those_of_the_phantom(tmp_path, size, spacing, patien
 
     good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--threads", "3", cwd=tmp_path)
     good("growcut", "scan.nii.gz", "strokes.nii.gz", "-o", "grown.nii.gz", cwd=tmp_path)
-    lines = by_files(tmp_path)
-    assert any("--plain-step 2,2,2" in line for line in lines) == coarse
-    assert any("--erode 8vox" in line for line in lines) == band
+    assert any("--plain-step 2,2,2" in line for line in by_files(tmp_path)) == coarse
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
     mask = load(tmp_path / "mask.nii.gz")
     assert mean(mask) > mean(load(tmp_path / "grown.nii.gz"))

@@ -58,7 +58,7 @@ typedef struct {
     int64_t copied_bytes;
     uint8_t *fixed; /* pitch for each row: 0xff where no path leads to */
     uint16_t *due;  /* for each stretch: a bit for each row beside it whose keys have fallen */
-    uint8_t *holds; /* how many fixed voxels a stretch holds */
+    bool *holds;    /* does a stretch hold fixed voxels? */
     lob_budget budget;
 } sweeps;
 
@@ -238,7 +238,7 @@ static void fill_row(sweeps *s, int64_t y, int64_t z, uint8_t *is_data, uint16_t
         if (is_data[x] && !label) continue;
         const int64_t at = stretch_at(s, row, x);
         fixed[x] = 0xff;
-        s->holds[at]++;
+        s->holds[at] = true;
         if (!is_data[x]) continue;
         key[x] = (uint16_t)label;
         s->due[at] |= 1 << OWN;
@@ -475,10 +475,7 @@ static bool sweep_rows(const sweeps *s, int64_t from, int64_t to, int64_t *reach
         for (int64_t k = 0; k < s->stretches; k++) {
             if (!s->due[at + k]) continue;
             any = true;
-            if (s->holds[at + k] == WIDE)
-                s->due[at + k] = 0; /* no path leads into it */
-            else
-                *reached += grow_stretch(s, row, at + k, k * WIDE);
+            *reached += grow_stretch(s, row, at + k, k * WIDE);
         }
     }
     return any;

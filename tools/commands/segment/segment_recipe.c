@@ -137,10 +137,6 @@ static void put_coarse_growth(const lob_segment_plan *plan)
            "--edge %.9g%s\n",
            plan->background, g->smooth_mm, g->edge, walls(plan));
     printf("lobule resample @coarse -o @first --like @image --labels --method nearest\n");
-    if (plan->band == 0) return;
-    printf("lobule labels @coarse -o @inside --erode %dvox\n", plan->band);
-    printf("lobule resample @inside -o @core --like @image --labels --method nearest\n");
-    printf("lobule seeds @image --labels @core --labels %s -o @from\n", starts(plan));
 }
 
 /* After the first growth: complete slices that are painted out. */
@@ -162,8 +158,7 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
     const bool last = second || plan->passes == 1;
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
     const char *const drawn = second && plan->completed ? "2" : "";
-    const bool band = second && plan->band > 0;
-    const char *const from = !plan->areas && !band ? starts(plan) : last ? "@from" : "@from1";
+    const char *const from = !plan->areas ? starts(plan) : last ? "@from" : "@from1";
 
     put_views(plan);
     printf(" -o @shares%s_raw --background %d --whole %.9g", n, plan->background, o->whole);
