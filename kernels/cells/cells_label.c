@@ -80,12 +80,12 @@ static lob_status find_seeds(call *c)
     const lob_cells_plan *const plan = c->plan;
     lob_maxima_options options = lob_maxima_defaults();
     lob_maxima_output found;
-    lob_volume depth = c->valleys;
+    lob_volume hills = c->valleys;
     options.height = plan->height;
     options.apart = plan->apart_mm;
-    depth.slope = -1;
+    hills.slope = -1;
     LOB_TRY(lob_share_next(&c->job.share, 0.55));
-    LOB_TRY(lob_cells_maxima(&c->job, &found, &depth, c->bright.data, &options));
+    LOB_TRY(lob_cells_maxima(&c->job, &found, &hills, c->bright.data, &options));
     c->stats.seeds = found.count;
     const int64_t bytes = lob_voxels(c->image) * (int64_t)sizeof *found.labels;
     lob_status st = lob_budget_hold(&c->job.steps.budget, bytes, c->job.error);

@@ -1,6 +1,7 @@
 """lobule cells: every cell its label, by a recipe that anyone can run, change and check."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -125,6 +126,17 @@ def test_cells_of_a_solid_cluster_are_parted(tmp_path, cells, seed, sized):
     size = ["--size", f"{(6 / np.pi * voxels) ** (1 / 3)}um"] if sized else []
     good("cells", "image.nii", "-o", "o.nii", *size, cwd=tmp_path)
     assert matches(truth, load(tmp_path / "o.nii")) >= cells - 1 and load(tmp_path / "o.nii").max() <= cells + 1
+
+
+@pytest.mark.parametrize("kind, walls", [(["--nuclei"], []), ([], ["--walls"])])
+def test_memory_that_would_do_does(tmp_path, kind, walls):
+    """Seeds lie so close that the flood's queue takes the most."""
+    good("phantom", "cells", "-o", "image.nii", "--cells", 60, "--size", "96,96,96", "--noise", 8, "--random-seed", 3, *kind,
+         cwd=tmp_path)  # fmt: skip
+    line = ("cells", "image.nii", "-o", "o.nii", "--size", "5vox", "--threads", 2, *walls)
+    told = lobule(*line, "--max-memory", "8MiB", cwd=tmp_path)
+    assert_one_line(told, 75, "would do")
+    good(*line, "--max-memory", re.search(r"([\d.]+) MiB would do", told.stderr)[1] + "MiB", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("options", [["--size", "18vox"], []])

@@ -133,8 +133,9 @@ lob_status lob_cells_by_slabs(lob_session *s, lob_cells_work *set)
 /* After LOB_ENOMEM: add to the error what would do. */
 void lob_cells_suggest(lob_session *s, lob_cells_work *set)
 {
-    /* Bytes that suffice for a voxel, beside the image's, and for any number of them. */
-    enum { EACH = 20, ALL = 4 << 20 };
+    /* Bytes that suffice for a voxel, beside the image's, and for any number of them, but where
+     * noise has a seed every few voxels: then the flood's queue is longer. */
+    enum { EACH = 36, ALL = 4 << 20 };
     const char *const path = set->files.image;
     lob_volume image;
     char need[LOB_BYTES_TEXT];
