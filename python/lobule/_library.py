@@ -58,6 +58,7 @@ def _load() -> ctypes.CDLL:
 
 library = _load()
 MOST_THREADS: int = _abi.LOB_THREADS_MOST
+MOST_BYTES = 2**62
 # The C library whose memory goes to and fro: on Windows, where there are several, the library hands out its own.
 libc = library if sys.platform == "win32" else ctypes.CDLL(None)
 malloc, free = libc.malloc, libc.free
@@ -268,19 +269,24 @@ class _Watch:
 
 
 def _bytes(size: int | str) -> int:
-    """A number of bytes, or as the command takes it: "4GiB", "500M"."""
+    """A number of bytes, or as the command takes it: "4GiB", "500M"; at most as many as that takes."""
     if not isinstance(size, str) and _is_whole(size) and size >= 0:
-        return int(size)
+        return min(int(size), MOST_BYTES)
     found = re.fullmatch(r"(\d+\.?\d*)(B|[KMGT](iB)?|[kMGT]B)?", str(size).strip())
     if not found:
         raise InputError(f"max_memory is {size!r}; it is a number of bytes, or as '4GiB'")
     unit = found[2] or "B"
-    return int(float(found[1]) * (1000 if unit[1:] == "B" else 1024) ** "BKMGT".index(unit[0].upper()))
+    return min(int(float(found[1]) * (1000 if unit[1:] == "B" else 1024) ** "BKMGT".index(unit[0].upper())), MOST_BYTES)
 
 
 def check_threads(threads: int) -> None:
     if not 1 <= threads <= MOST_THREADS:
         raise InputError(f"threads is {threads}; it is a number from 1 to {MOST_THREADS}")
+
+
+def check_progress(progress: Any) -> None:
+    if not callable(progress) and not any(progress is word for word in (None, False, True)):
+        raise TypeError(f"progress is {shown(progress)}; it is True, for a bar, or a function of the share that is done")
 
 
 class Call:
@@ -305,8 +311,7 @@ class Call:
         self.report = report if report is not None else {}
         own = self.backend.context
         self.context = _abi.lob_context(_Process.threads(threads, own.threads), _bytes(max_memory), own.device)
-        if not callable(progress) and progress not in (None, False, True):
-            raise TypeError(f"progress is {shown(progress)}; it is True, for a bar, or a function of the share that is done")
+        check_progress(progress)
         self.progress = progress
         self.on_gpu = False  # are there arrays that the GPU may still use when a function returns?
 

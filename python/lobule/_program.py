@@ -25,7 +25,7 @@ import numpy as np
 from . import _abi
 from ._errors import BY_EXIT_CODE, Different, Error, InputError, InternalError
 from ._device import is_on_gpu
-from ._library import HERE, _bytes, _Process, _Watch, check, check_threads, library
+from ._library import HERE, _bytes, _Process, _Watch, check, check_progress, check_threads, library
 from ._volumes import Nibabel, Source, companion, source, taken, volume
 
 if TYPE_CHECKING:
@@ -285,6 +285,7 @@ class Step:
         threads, memory = self.options.get("threads"), _bytes(self.options.get("max_memory", 0))
         if threads is not None:
             check_threads(threads)
+        check_progress(self.options.get("progress"))
         device = _Process.device(self.options.get("device", "auto"))
         words = ["--quiet", f"--device={device}", f"--report={self.folder / 'report.json'}"]
         return words + ([f"--threads={threads}"] if threads else []) + ([f"--max-memory={memory}"] if memory else [])

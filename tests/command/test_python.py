@@ -614,8 +614,16 @@ def test_too_little_memory_is_told_of_any_work():
 
 
 def test_progress_is_a_function_or_a_switch():
-    with pytest.raises(TypeError, match="progress is 3; it is True"):
-        lobule.components(STROKED, progress=3)
+    for progress in (3, 0, np.array([0, 1])):
+        for call in (lobule.components, lambda image, **given: lobule.crop(image, around=image, **given)):
+            with pytest.raises(TypeError, match="progress is .*; it is True"):
+                call(STROKED, progress=progress)
+
+
+@pytest.mark.parametrize("bytes_", [2**62, 2**63, 2**64, 2**64 + 1, 2**70, "99999999999G", "16777216T"])
+def test_more_memory_than_c_counts_is_no_small_limit(bytes_):
+    assert np.array_equal(lobule.components(STROKED, max_memory=bytes_), lobule.components(STROKED))
+    assert np.array_equal(lobule.crop(STROKED, around=DRAWN, max_memory=bytes_), lobule.crop(STROKED, around=DRAWN))
 
 
 def test_long_doubles_are_taken():
