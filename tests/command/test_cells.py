@@ -139,6 +139,19 @@ def test_memory_that_would_do_does(tmp_path, kind, walls):
     good(*line, "--max-memory", re.search(r"([\d.]+) MiB would do", told.stderr)[1] + "MiB", cwd=tmp_path)
 
 
+def test_an_offset_of_the_image_parts_no_less(tmp_path):
+    """Slices are so thick that the Laplacian's Gaussian is far below a voxel across them."""
+    good("phantom", "cells", "-o", "fine.nii", "--truth", "truth.nii", "--cells", 20, "--size", "64,64,32", "--noise", 8,
+         "--random-seed", 2, "--spacing", "0.001,0.001,0.002", "--nuclei", cwd=tmp_path)  # fmt: skip
+    thick = load(tmp_path / "fine.nii").astype(np.float32).reshape(64, 64, 8, 4).mean(3)
+    found = []
+    for offset in (0, 4096):
+        save(thick + np.float32(offset), tmp_path / "image.nii", np.diag([0.001, 0.001, 0.008, 1]))
+        good("cells", "image.nii", "-o", "o.nii", "--size", "22um", "--force", cwd=tmp_path)
+        found.append(load(tmp_path / "o.nii"))
+    assert found[0].max() >= 18 and matches(found[0], found[1]) == found[0].max() == found[1].max()
+
+
 @pytest.mark.parametrize("options", [["--size", "18vox"], []])
 def test_one_slice_where_a_few_are_far_brighter(tmp_path, options):
     """Discs in one thin slice; two that are as bright as dying cells hide none of the others."""

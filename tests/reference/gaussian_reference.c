@@ -30,7 +30,7 @@ static void *allocate(int64_t n, size_t size)
 static kernel kernel_of(double sigma)
 {
     kernel k = {.radius = sigma > 0 ? (int64_t)(4 * sigma + .5) : 0};
-    double sum = 0;
+    double sum = 0, of_constant = 0;
     for (int order = 0; order < 3; order++)
         k.weight[order] = allocate(2 * k.radius + 1, sizeof(double));
     for (int64_t x = -k.radius; x <= k.radius; x++)
@@ -41,7 +41,10 @@ static kernel kernel_of(double sigma)
         k.weight[0][k.radius + x] = g;
         k.weight[1][k.radius + x] = d / s2 * g;
         k.weight[2][k.radius + x] = (d * d / (s2 * s2) - 1 / s2) * g;
+        of_constant += k.weight[2][k.radius + x];
     }
+    for (int64_t i = 0; sigma < 1 && i <= 2 * k.radius; i++)
+        k.weight[2][i] -= of_constant * k.weight[0][i];
     return k;
 }
 

@@ -26,7 +26,8 @@
  * axis. An axis costs about 24 products per voxel that it reads and writes, however large sigma is.
  *
  * Second derivatives have scipy's weights on exact axes, which add up to nearly 0 where sigma is 1
- * or more, and not below: there laplacian of a constant is not 0.
+ * or more. Below that they would not: there the Gaussian's weights times what they add up to are
+ * taken off, so that laplacian of a constant is 0.
  *
  * No data: outside the mask, NaN or infinite. gaussian divides the weighted sum of data by the sum
  * of the weights on data; filters.h says what happens to what is no data. For gradient and

@@ -67,8 +67,8 @@ static double derivative(double x, double sigma, int order)
 
 /*
  * The weights of a row: tap t is `from` + t voxels away; those farther than radius are 0. They are
- * divided by the sum of the Gaussian's weights over the row. Where voxels are left out in between
- * (balance), derivatives are made to give 0 for a constant.
+ * divided by the sum of the Gaussian's weights over the row. Where voxels are left out in between,
+ * or are too far apart for sigma (balance), derivatives are made to give 0 for a constant.
  */
 static void fill_row(float *row, int64_t taps, double from, double step, int64_t radius,
                      double sigma, int order, bool balance)
@@ -93,7 +93,7 @@ static void make_smooth(lob_gaussian_plan *plan, lob_gaussian_axis *a, int order
     op->weights = take(plan, op->taps);
     if (plan->tables)
         fill_row(plan->tables + op->weights, op->taps, -(double)a->radius, 1, a->radius, a->sigma,
-                 order, false);
+                 order, a->sigma < 1.0);
     for (int64_t t = 0; plan->tables && order > 0 && t < op->taps; t++)
         a->total[order] += (double)plan->tables[op->weights + t];
 }
