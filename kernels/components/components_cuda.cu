@@ -249,13 +249,13 @@ static lob_status settle(call *c, uint32_t *labels, lob_components_output *out, 
     const uint32_t *label = NULL;
     lob_slab_found found = {c->found, out->foreground, out->not_finite};
     lob_status st = share->known ? LOB_OK : describe(c, &found, out, error);
+    found.regions = out->regions;
+    found.values = out->values;
+    out->regions = NULL;
+    out->values = NULL;
     if (st == LOB_OK) {
-        found.regions = out->regions;
-        found.values = out->values;
         found.held = lob_device_budget_held(&c->budget) + bytes_of(c, &found);
         st = share->settle(share->user, &label, &out->type, &found, error);
-        out->regions = NULL;
-        out->values = NULL;
     }
     if (st == LOB_OK && share->paints)
         st = lob_device_upload(c->device, labels, label, c->found * (int64_t)sizeof *label, error);

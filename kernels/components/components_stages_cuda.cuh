@@ -17,8 +17,8 @@
  *   join/tile_join_cuda.cu         stage 2: from the bits of a tile to its pieces: local roots
  *   join/tile_join_faces_cuda.cu   the same where values decide and neighbours share faces
  *   join/border_join_cuda.cu       stage 3: union-find over pieces, across the borders of tiles
- *   join/seam_cuda.cu              of a slab: the pieces of its faces, or pairs with the next
- * rank's join/number_cuda.cu            stage 4: from roots to component numbers in raster order
+ *   join/seam_cuda.cu              of a slab: pieces of its faces, or pairs with the next rank
+ *   join/number_cuda.cu            stage 4: from roots to component numbers in raster order
  *   label/paint_cuda.cu            stage 5: voxel -> run -> local root -> piece -> component, label
  *   label/holes_cuda.cu            components of the background fill holes: all stages once more
  *   measure/measure_cuda.cu        regions from runs, without reading labels; its files are listed
@@ -98,7 +98,8 @@ lob_status join_pieces(call *c, lob_error *error);
 const uint32_t *found_on_device(const join_params &p);
 lob_status fetch_found(call *c, lob_error *error);
 
-/* Of a slab, when it is joined: found's faces, or in a team its pairs. The last rank has none. */
+/* Of a slab, when it is joined: found's faces, or where each rank of a team has one slab on a GPU,
+ * its pairs with the next one's. The last rank has none. */
 lob_status fetch_faces(call *c, lob_slab_found *found, lob_error *error);
 lob_status join_seam(call *c, lob_slab_found *found, lob_error *error);
 

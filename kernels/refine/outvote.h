@@ -49,9 +49,10 @@ typedef struct {
 typedef struct {
     bool sharp;
     bool confirmed[LOB_OUTVOTE_LABELS];
-    bool from[LOB_OUTVOTE_LABELS]; /* labels that give way, */
-    bool first[LOB_OUTVOTE_LABELS], both[LOB_OUTVOTE_LABELS], plain[LOB_OUTVOTE_LABELS]; /* to one
-                       of `first`, to one of both of them, or to one of `plain`; */
+    bool from[LOB_OUTVOTE_LABELS];    /* labels that give way: */
+    bool first[LOB_OUTVOTE_LABELS];   /* to these of `first`, */
+    bool both[LOB_OUTVOTE_LABELS];    /* to these that `first` and `plain` both have, */
+    bool plain[LOB_OUTVOTE_LABELS];   /* or to these of `plain`; */
     uint8_t rest[LOB_OUTVOTE_LABELS]; /* and else become this */
 } lob_outvote_verdict;
 
