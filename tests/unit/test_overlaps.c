@@ -210,3 +210,24 @@ TEST(refuses)
             fail_msg("%s: %s: %s", bad[i].what, lob_status_text(got), error.text);
     }
 }
+
+TEST(stops_at_any_report)
+{
+    const lob_dims d = {64, 32, 9};
+    uint8_t a[64 * 32 * 9], b[64 * 32 * 9];
+    make_cubes(a, b, d);
+    const lob_volume va = volume_of(a, LOB_U8, d, (double[]){1, 1, 2});
+    const lob_volume vb = volume_of(b, LOB_U8, d, (double[]){1, 1, 2});
+    int stopped = 0;
+    for (lob_status st = LOB_ECANCEL; st == LOB_ECANCEL; stopped++) {
+        progress_log log = {.stop_at = 2, .stop_after = stopped + 1};
+        const lob_context context = {.threads = 1, .progress = listen, .user = &log};
+        lob_overlap *rows;
+        int32_t count;
+        int equal;
+        st = lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, NULL);
+        assert_true(st == LOB_OK ? rows && count == 32 : st == LOB_ECANCEL && !rows && !count);
+        free(rows);
+    }
+    assert_true(stopped > 64); /* before all labels, and at both surfaces of each */
+}
