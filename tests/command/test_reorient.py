@@ -146,13 +146,19 @@ def test_labels_outside_are_told_of(oblique, label):
     save(part, oblique / "part.nii", affine=shifted((-2, 0, 0)))
     done = good("growcut", "image.nii", "part.nii", "-o", "out.nii", cwd=oblique)
     assert ("part.nii: what lies outside of image.nii is left out" in done.stderr) == (label > 0)
+    for words in (["stats", "image.nii", "part.nii"], ["fuse", "image.nii", "--atlas", "image.nii,part.nii", "-o", "o.nii"]):
+        done = lobule(*words, cwd=oblique)
+        if label > 0:
+            assert_one_line(done, 65, "part.nii: has labels outside of image.nii", "lobule convert --labels --like")
+        else:
+            assert (done.returncode, done.stderr) == (0, "")
+    good("convert", "part.nii", "--labels", "--like", "image.nii", "on.nii", cwd=oblique)
+    good("stats", "image.nii", "on.nii", cwd=oblique)
 
 
-@pytest.mark.parametrize("arguments", [["stats", "image.nii", "part.nii"], ["compare", "labels.nii", "part.nii"]],
-                         ids=lambda a: a[0])  # fmt: skip
-def test_labels_of_a_part_are_not_filled_up_where_they_are_measured(oblique, arguments):
+def test_labels_of_a_part_are_not_filled_up_where_they_are_compared(oblique):
     save(load(oblique / "labels.nii")[1:], oblique / "part.nii", affine=shifted((1, 0, 0)))
-    assert_one_line(lobule(*arguments, cwd=oblique), 65, "part.nii", "not on the same grid")
+    assert_one_line(lobule("compare", "labels.nii", "part.nii", cwd=oblique), 65, "part.nii", "not on the same grid")
 
 
 def test_labels_beside_the_image(oblique):

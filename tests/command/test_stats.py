@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import tifffile
 from components_oracle import table
 from conftest import AFFINE, SHARED, assert_one_line, contents, good, load, lobule, on_a_terminal, rows_of, save
 from test_components_options import OBLIQUE, assert_rows, blobs, read_tsv
@@ -205,6 +206,27 @@ def test_labels_of_a_part_of_the_image(folder):
     place[0, 3] += 0.3
     save(whole[box], folder / "between.nii", affine=place)
     assert_one_line(lobule("stats", "scan.nii", "between.nii", cwd=folder), 65, "same grid")
+    stats(folder, "--spacing", "1,2,3", "--origin", "5,6,7")
+    stated = (folder / "table.tsv").read_text()
+    stats(folder, "--spacing", "1,2,3", "--origin", "5,6,7", labels="part.nii")
+    assert (folder / "table.tsv").read_text() == stated
+    for slabs, code in ((["--max-memory", "80KiB"], 75), (["--plan", "2"], 64)):
+        done = lobule("stats", "scan.nii", "part.nii", *slabs, cwd=folder)
+        assert_one_line(done, code, "part.nii: it covers a part of scan.nii", "only where", slabs[0] if code == 75 else "one task")
+
+
+def test_labels_without_a_place_are_no_part(folder):
+    """Their size may be known, but not where in the image they lie."""
+    for resolution in (None, (2, 2)):
+        how = {"photometric": "minisblack", "resolution": resolution, "resolutionunit": "CENTIMETER"}
+        tifffile.imwrite(folder / "labels.tif", np.ones((3, 4, 5), np.uint8), **how)
+        for image in ("scan.nii", "scan.tif"):
+            if image == "scan.tif":
+                tifffile.imwrite(folder / image, scan().T, **how)
+            assert_one_line(lobule("stats", image, "labels.tif", cwd=folder), 65, "same grid")
+    save(np.ones((5, 4, 3), np.uint8), folder / "part.nii", affine=np.eye(4))
+    tifffile.imwrite(folder / "scan.tif", scan().T, photometric="minisblack")
+    assert_one_line(lobule("stats", "scan.tif", "part.nii", cwd=folder), 65, "same grid")
 
 
 @pytest.mark.parametrize("what, files, options, code, part", REFUSED, ids=[row[0] for row in REFUSED])

@@ -28,7 +28,7 @@ static lob_status read_inputs(lob_session *s, work *w)
         lob_session_check(s, &w->image, LOB_F32, w->seeds.set.count - 1 + values, w->shares_path));
     if (w->view_path) {
         LOB_TRY(lob_session_read(s, &w->view, w->view_path, -1));
-        LOB_TRY(lob_grid_match(s, &w->view, w->view_path, &w->image, w->image_path, false));
+        LOB_TRY(lob_grid_match(s, &w->view, w->view_path, &w->image, w->image_path, LOB_PART_NONE));
     }
     if (w->outline_path)
         LOB_TRY(lob_seeds_labels(s, &w->outline, w->outline_path, &w->seeds, w->seeds_path,

@@ -42,7 +42,7 @@ static lob_status read_inputs(lob_session *s, work *w)
     LOB_TRY(lob_labels_dense(&w->labels, &w->basins, path, &s->error));
     LOB_TRY(lob_session_read(s, &w->image, image, w->frame));
     LOB_TRY(lob_grid_choose_channel(s, &w->image, w->channel, image));
-    return lob_grid_match(s, &w->image, image, &w->labels, path, false);
+    return lob_grid_match(s, &w->image, image, &w->labels, path, LOB_PART_NONE);
 }
 
 /* Planes that a task has from its own first one on. */

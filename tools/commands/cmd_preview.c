@@ -54,7 +54,7 @@ static lob_status prepare(lob_session *s, const work *w, content *c)
     LOB_TRY(lob_session_read(s, &c->image, look->image, w->frame));
     if (look->labels) {
         LOB_TRY(lob_session_read(s, &c->labels, look->labels, LOB_FRAME_NONE));
-        LOB_TRY(lob_grid_match(s, &c->labels, look->labels, &c->image, look->image, true));
+        LOB_TRY(lob_grid_match(s, &c->labels, look->labels, &c->image, look->image, LOB_PART_SEEN));
     }
     LOB_TRY(check_place(s, look, &c->image));
     if (!any_finite(&c->image))

@@ -27,12 +27,21 @@ typedef struct {
     lob_label_neighbours of_labels, of_image; /* where many labels are, both are looked at */
 } work;
 
-/* What is stated of the image holds for labels that lie as its file says. */
-static void state_grid(lob_volume *image, lob_volume *labels, const lob_stated_grid *stated)
+/* What is stated of the image holds for labels that lie as its file says; others may know better.
+ */
+static lob_status match_labels(lob_session *s, work *w)
 {
-    const lob_volume as_read = *image; /* its grid alone is looked at */
-    lob_grid_state(image, stated);
-    if (lob_same_grid(&as_read, "", labels, "", NULL) == LOB_OK) lob_grid_state(labels, stated);
+    const char *const path = w->slabs.labels_path, *const image_path = w->slabs.path;
+    const lob_status st =
+        lob_grid_match(s, &w->labels, path, &w->image, image_path, LOB_PART_INSIDE);
+    if (st != LOB_OK && !lob_grid_is_stated(&w->stated)) return st;
+    lob_grid_state(&w->image, &w->stated);
+    if (st == LOB_OK) {
+        lob_grid_state(&w->labels, &w->stated);
+        return LOB_OK;
+    }
+    s->error = (lob_error){.text = ""};
+    return lob_grid_match(s, &w->labels, path, &w->image, image_path, LOB_PART_INSIDE);
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
@@ -46,8 +55,7 @@ static lob_status read_inputs(lob_session *s, work *w)
                              "has %d channels; choose one with --channel N",
                              w->image.channels / (int)w->frames);
     LOB_TRY(lob_session_read(s, &w->labels, w->slabs.labels_path, LOB_FRAME_NONE));
-    state_grid(&w->image, &w->labels, &w->stated);
-    LOB_TRY(lob_grid_match(s, &w->labels, w->slabs.labels_path, &w->image, w->slabs.path, true));
+    LOB_TRY(match_labels(s, w));
     LOB_TRY(lob_grid_one_channel(s, &w->labels, w->slabs.labels_path));
     LOB_TRY(lob_grid_dense(s, &w->labels, &w->labelled, w->slabs.labels_path));
     const lob_status st = lob_labels_check(&w->labels, &w->labelled, &w->image, &s->error);
@@ -156,7 +164,8 @@ static lob_status write_sums(lob_session *s, work *w)
     lob_volume image = w->slabs.volume, labels = w->slabs.labels;
     image.header = labels.header = (lob_header){.bytes = NULL}; /* they stay the inputs' */
     labels.data = NULL;
-    state_grid(&image, &labels, &w->stated);
+    lob_grid_state(&image, &w->stated);
+    lob_grid_state(&labels, &w->stated);
     w->frames = 1;
     w->table = (lob_region_table){
         .grid = &labels, .image = &image, .scan = w->name, .columns = w->columns, .named = true};

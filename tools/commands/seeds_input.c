@@ -73,7 +73,7 @@ lob_status lob_shares_read(lob_session *s, lob_volume *shares, const char *path,
                            const lob_volume *image, const char *image_path)
 {
     LOB_TRY(lob_session_read(s, shares, path, -1));
-    return lob_grid_match(s, shares, path, image, image_path, false);
+    return lob_grid_match(s, shares, path, image, image_path, LOB_PART_NONE);
 }
 
 lob_status lob_shares_check(lob_session *s, const lob_volume *shares, const char *path,

@@ -103,14 +103,23 @@ lob_box lob_grid_seen(lob_dims dims, const lob_box *box, const int64_t first[3])
     return lob_box_meet(&there, &all);
 }
 
+/* Does a file say where its first voxel lies? */
+static bool is_placed(const lob_geometry *g)
+{
+    return !g->unoriented || g->affine[0][3] != 0 || g->affine[1][3] != 0 || g->affine[2][3] != 0;
+}
+
 /*
- * The turn after which a volume is a part of the image, and where; false: it is none. Where axes
- * have to be turned it must lie in the image as a whole: a header that is wrong about them is not
- * to pass.
+ * The turn after which a volume is a part of the image, and where; false: it is none. Both must say
+ * where they lie, but for an image without a patient, whose parts may count from its first voxel.
+ * Where axes have to be turned it must lie in the image as a whole: a header that is wrong about
+ * them is not to pass.
  */
 static bool find_part(lob_turn *how, int64_t first[3], const lob_volume *volume,
                       const lob_volume *image)
 {
+    if (!is_placed(&volume->geometry)) return false;
+    if (!is_placed(&image->geometry) && !volume->geometry.unoriented) return false;
     for (int number = 0; number < LOB_TURNS; number++) {
         const lob_turn turn = lob_turn_of(number);
         const lob_volume turned = {.dims = lob_turned_dims(volume->dims, &turn),
@@ -126,6 +135,13 @@ static bool find_part(lob_turn *how, int64_t first[3], const lob_volume *volume,
     return false;
 }
 
+bool lob_grid_is_part(const lob_volume *volume, const lob_volume *image)
+{
+    lob_turn how;
+    int64_t first[3];
+    return find_part(&how, first, volume, image);
+}
+
 static bool changes(const lob_turn *turn)
 {
     bool some = false;
@@ -134,15 +150,22 @@ static bool changes(const lob_turn *turn)
 }
 
 /* Are labels left out? */
-static void note_outside(lob_session *s, const lob_volume *volume, const int64_t first[3],
-                         const char *path, const lob_volume *image, const char *image_path)
+static lob_status look_outside(lob_session *s, const lob_volume *volume, const int64_t first[3],
+                               lob_grid_part part, const char *path, const lob_volume *image,
+                               const char *image_path)
 {
     const lob_box all = lob_box_whole(image->dims);
     lob_box labelled;
-    if (!lob_box_of(&labelled, volume)) return;
+    if (!lob_box_of(&labelled, volume)) return LOB_OK;
     for (int a = 0; a < 3; a++) labelled.first[a] += first[a];
-    if (!lob_box_lies_in(&labelled, &all))
-        lob_session_note(s, "%s: what lies outside of %s is left out", path, image_path);
+    if (lob_box_lies_in(&labelled, &all)) return LOB_OK;
+    if (part == LOB_PART_INSIDE)
+        return lob_fail_file(&s->error, LOB_EDATA, path,
+                             "has labels outside of %s; where they may be left out, bring it onto "
+                             "that grid with `lobule convert --labels --like`",
+                             image_path);
+    lob_session_note(s, "%s: what lies outside of %s is left out", path, image_path);
+    return LOB_OK;
 }
 
 /* Does a file say where its volume lies? */
@@ -182,15 +205,15 @@ lob_status lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path,
     return LOB_OK;
 }
 
-lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
-                         const lob_volume *image, const char *image_path)
+static lob_status find(lob_session *s, lob_volume *volume, int64_t first[3], lob_grid_part part,
+                       const char *path, const lob_volume *image, const char *image_path)
 {
     lob_turn how;
-    if (first) memset(first, 0, 3 * sizeof *first);
+    memset(first, 0, 3 * sizeof *first);
     lob_status st = lob_grid_adopt(s, volume, path, image, image_path);
     if (st == LOB_OK) return st;
     const bool turned = lob_turn_onto(&how, volume, image);
-    const bool placed = first && !turned && find_part(&how, first, volume, image);
+    const bool placed = part != LOB_PART_NONE && !turned && find_part(&how, first, volume, image);
     if (!turned && !placed) return st;
     s->error = (lob_error){.text = ""};
     const double start_s = lob_clock_s();
@@ -198,17 +221,22 @@ lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], c
     if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
     if (st != LOB_OK || !placed) return st;
     lob_json_integers(last_input(s), "placed_at", first);
-    note_outside(s, volume, first, path, image, image_path);
     lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
                     (long long)first[0], (long long)first[1], (long long)first[2]);
-    return LOB_OK;
+    return look_outside(s, volume, first, part, path, image, image_path);
+}
+
+lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
+                         const lob_volume *image, const char *image_path)
+{
+    return find(s, volume, first, LOB_PART_SEEN, path, image, image_path);
 }
 
 lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path, bool part)
+                          const lob_volume *image, const char *image_path, lob_grid_part part)
 {
-    int64_t first[3] = {0, 0, 0};
-    LOB_TRY(lob_grid_find(s, volume, part ? first : NULL, path, image, image_path));
+    int64_t first[3];
+    LOB_TRY(find(s, volume, first, part, path, image, image_path));
     if (lob_same_dims(volume->dims, image->dims) && !first[0] && !first[1] && !first[2])
         return LOB_OK;
     const double start_s = lob_clock_s();
@@ -218,7 +246,7 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
 }
 
 static lob_status read_on(lob_session *s, lob_volume *out, const char *path,
-                          const lob_volume *image, const char *image_path, bool part)
+                          const lob_volume *image, const char *image_path, lob_grid_part part)
 {
     LOB_TRY(lob_session_read(s, out, path, LOB_FRAME_NONE));
     lob_status st = lob_grid_match(s, out, path, image, image_path, part);
@@ -230,7 +258,8 @@ static lob_status read_on(lob_session *s, lob_volume *out, const char *path,
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path)
 {
-    return read_on(s, out, path, image, image_path, lob_session_is_labels(s, path));
+    return read_on(s, out, path, image, image_path,
+                   lob_session_is_labels(s, path) ? LOB_PART_SEEN : LOB_PART_NONE);
 }
 
 lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path)
@@ -255,7 +284,7 @@ lob_status lob_grid_narrow(lob_session *s, lob_volume *labels, const char *path)
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path)
 {
-    LOB_TRY(read_on(s, out, path, image, image_path, true));
+    LOB_TRY(read_on(s, out, path, image, image_path, LOB_PART_INSIDE));
     return lob_grid_narrow(s, out, path);
 }
 

@@ -30,28 +30,37 @@ bool lob_grid_alike(const lob_volume *volume, const lob_volume *image);
 lob_status lob_grid_adopt(lob_session *s, lob_volume *volume, const char *path,
                           const lob_volume *image, const char *image_path);
 
+/* May a volume cover a part of the image? Then it is filled up with 0. */
+typedef enum {
+    LOB_PART_NONE,
+    LOB_PART_SEEN,  /* labels outside of the image are left out, and a note says so; */
+    LOB_PART_INSIDE /* refused */
+} lob_grid_part;
+
 /*
  * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged
  * or flipped is reoriented, and the report says so. What would have to be interpolated is refused.
  *
  *   volume  in/out  reoriented or placed, it has no header
- *   part    in      it may cover a part of the image: labels that do, such as a cropped
- * segmentation of 3D Slicer, are filled up with 0, and the report has the image's voxel where they
- * begin as "placed_at"
+ *   part    in      whether it may be such as a cropped segmentation of 3D Slicer. The report has
+ *                   the image's voxel where it begins as "placed_at"
  *
- * Returns LOB_OK, what lob_same_grid does, or LOB_ENOMEM.
+ * Returns LOB_OK, what lob_same_grid does, LOB_EDATA (labels outside) or LOB_ENOMEM.
  */
 lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path, bool part);
+                          const lob_volume *image, const char *image_path, lob_grid_part part);
 
 /*
- * The same, but that labels of a part of the image are not laid onto it.
+ * The same with LOB_PART_SEEN, but that labels of a part of the image are not laid onto it.
  *
  *   volume  in/out  reoriented, it has no header
- *   first   out     the image's voxel where the volume begins; NULL: it may not cover a part
+ *   first   out     the image's voxel where the volume begins
  */
 lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], const char *path,
                          const lob_volume *image, const char *image_path);
+
+/* Does a volume cover a part of the image, on its grid or after a turn? */
+bool lob_grid_is_part(const lob_volume *volume, const lob_volume *image);
 
 /*
  * Read a volume that must lie on the image's grid and have one channel; where the row of the input
@@ -61,7 +70,7 @@ lob_status lob_grid_find(lob_session *s, lob_volume *volume, int64_t first[3], c
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
 
-/* lob_grid_read of labels, which may cover a part of the image, and lob_grid_narrow. */
+/* lob_grid_read of labels with LOB_PART_INSIDE, and lob_grid_narrow. */
 lob_status lob_grid_read_labels(lob_session *s, lob_volume *out, const char *path,
                                 const lob_volume *image, const char *image_path);
 

@@ -35,7 +35,7 @@ bool lob_slabs_serve(const lob_session *s, const lob_slabs *w, int64_t voxel_byt
 
 /* ---- opening ---- */
 
-/* Masks and labels lie as the image does; turning them would need all of them. */
+/* Masks and labels lie as the image does; turning or placing them would need all of them. */
 lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *in,
                                  const char *path)
 {
@@ -44,11 +44,15 @@ lob_status lob_slabs_open_beside(lob_session *s, lob_slabs *w, lob_plane_input *
     lob_turn turn;
     LOB_TRY(lob_session_open(s, in, path, LOB_FRAME_NONE));
     const lob_status st = lob_grid_adopt(s, v, path, &w->volume, w->path);
-    if (st != LOB_OK && lob_turn_onto(&turn, v, &w->volume))
+    const bool turned = st != LOB_OK && lob_turn_onto(&turn, v, &w->volume);
+    if (turned ||
+        (st != LOB_OK && lob_session_is_labels(s, path) && lob_grid_is_part(v, &w->volume)))
         return lob_fail_file_hint(&s->error, alone ? LOB_ENOMEM : LOB_EARG,
                                   alone ? LOB_HINT_RAISE_MEMORY : LOB_HINT_NONE, path,
-                                  "its axes lie other than those of %s, and it can be turned only "
-                                  "where %s",
+                                  turned ? "its axes lie other than those of %s, and it can be "
+                                           "turned only where %s"
+                                         : "it covers a part of %s, and it can be laid on that "
+                                           "only where %s",
                                   w->path,
                                   alone ? "all of it fits in memory" : "one task has it all");
     LOB_TRY(st);

@@ -138,10 +138,10 @@ static lob_status read_inputs(lob_session *s, work *w)
     compare_fields(s, w);
     if (lob_grid_alike(&w->a, &w->b))
         LOB_TRY(lob_grid_adopt(s, &w->a, w->a_path, &w->b, w->b_path));
-    LOB_TRY(lob_grid_match(s, &w->b, w->b_path, &w->a, w->a_path, false));
+    LOB_TRY(lob_grid_match(s, &w->b, w->b_path, &w->a, w->a_path, LOB_PART_NONE));
     if (!w->image_path) return LOB_OK;
     LOB_TRY(lob_grid_read_frame(s, &w->image, w->image_path, w->frame));
-    LOB_TRY(lob_grid_match(s, &w->image, w->image_path, &w->b, w->b_path, false));
+    LOB_TRY(lob_grid_match(s, &w->image, w->image_path, &w->b, w->b_path, LOB_PART_NONE));
     if (w->image.channels <= LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
     return lob_fail_file(&s->error, LOB_EDATA, w->image_path,
                          "has %d channels; at most %d are measured", w->image.channels,

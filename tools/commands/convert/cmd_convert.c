@@ -155,7 +155,8 @@ static lob_status convert(lob_session *s, void *user)
         return lob_slabs_close(s, &w->slabs, convert_slabs(s, w, options));
     LOB_TRY(lob_session_read(s, volume, w->slabs.path, frame));
     lob_grid_state(volume, &w->stated);
-    if (w->like) LOB_TRY(lob_grid_match(s, volume, w->slabs.path, &w->scan, w->like, true));
+    if (w->like)
+        LOB_TRY(lob_grid_match(s, volume, w->slabs.path, &w->scan, w->like, LOB_PART_SEEN));
     LOB_TRY(lob_label_table_take(s, volume, w->names_in));
     LOB_TRY(lob_grid_channel(s, volume, w->slabs.channel, w->slabs.path));
     LOB_TRY(check_made(s, w));
