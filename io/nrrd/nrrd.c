@@ -50,9 +50,9 @@ static lob_status take_names(lob_volume *out, const lob_nrrd *n, const lob_readi
     for (int i = 0; i < n->segment_count; i++) {
         const lob_nrrd_segment *s = &n->segments[i];
         const int64_t label = s->label;
-        if (label < 1 || label > INT32_MAX)
+        if (s->value < 1 || s->value > INT32_MAX)
             return LOB_FAIL(r, LOB_EDATA, "segment %d has label %lld, not from 1 to 2^31 - 1", i,
-                            (long long)label);
+                            (long long)s->value);
         const lob_rgba colour = colour_of(s->colour, (int32_t)label);
         char *terminology = lob_nrrd_terminology(s);
         const lob_status st =
@@ -125,7 +125,7 @@ static lob_type type_of_labels(const lob_nrrd *n)
     return lob_label_type((int32_t)largest);
 }
 
-/* Put labels of segments for their places in the list, from 1. */
+/* Put the values of segments for their places in the list, from 1. */
 static void put_labels(void *labels, lob_type type, int64_t voxels, const lob_nrrd *n)
 {
     for (int64_t i = 0; i < voxels; i++) {
@@ -164,10 +164,11 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const lob_rea
         free(labels);
         return LOB_FAIL(r, LOB_ENOMEM, "no memory for its segments");
     }
-    put_labels(labels, type, voxels, n);
-    if (n->renumbered)
+    if (!n->renumbered)
+        put_labels(labels, type, voxels, n);
+    else
         lob_warn(r->info,
-                 "%s: its layers have numbers in common, so that its %d segments are labels by "
+                 "%s: some of its segments have one number, so that its %d segments are labels by "
                  "their order, from 1",
                  r->path, n->segment_count);
     if (overlaps > 0)

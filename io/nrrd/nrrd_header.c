@@ -523,7 +523,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Are the values of all segments labels, and no two of them the same? */
+/* Do the values of segments tell them all apart? */
 static lob_status find_whether_distinct(bool *is, const parser *p)
 {
     const lob_nrrd *const n = p->out;
@@ -531,7 +531,7 @@ static lob_status find_whether_distinct(bool *is, const parser *p)
     if (!values) return LOB_FAIL(p, LOB_ENOMEM, "no memory for its segments");
     for (int i = 0; i < n->segment_count; i++) values[i] = n->segments[i].value;
     qsort(values, (size_t)n->segment_count, sizeof *values, compare_numbers);
-    *is = n->segment_count == 0 || (values[0] >= 1 && values[n->segment_count - 1] <= INT32_MAX);
+    *is = true;
     for (int i = 1; i < n->segment_count; i++) *is = *is && values[i] != values[i - 1];
     free(values);
     return LOB_OK;

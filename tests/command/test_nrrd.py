@@ -186,7 +186,7 @@ def test_layers_become_labels_in_their_order(tmp_path):
     want = np.where(first == 1, 1, np.where(second == 1, 2, np.where(second == 7, 3, 0)))
     assert np.array_equal(sitk.GetArrayFromImage(sitk.ReadImage(str(tmp_path / "out.seg.nrrd"))), want.T)
     assert f"overlap (voxels: {np.count_nonzero((first == 1) & (second == 1))})" in done.stderr
-    assert "its 3 segments are labels by their order" in done.stderr
+    assert "some of its segments have one number, so that its 3 segments are labels by their order" in done.stderr
     names = [s["name"] for s in slicerio.read_segmentation(str(tmp_path / "out.seg.nrrd"))["segments"]]
     assert names == ["a", "b", "c"]
 
@@ -206,6 +206,17 @@ def test_layers_keep_numbers_that_tell_segments_apart(tmp_path):
     assert np.array_equal(np.asanyarray(nibabel.load(tmp_path / "out.nii.gz").dataobj), want)
     names = json.loads(good("info", "--json", "two.seg.nrrd", cwd=tmp_path).stdout)["label_names"]
     assert names == {"3": "c", "4": "empty", "9": "a", "200": "b"}
+
+
+def test_layers_refuse_what_is_no_label(tmp_path):
+    """As one layer does: 0 is the background of each, and no segment's."""
+    layer = np.zeros(SHAPE, np.uint8)
+    layer[2:10, 3:9, 2:6] = 1
+    for value in (0, -1, 2**31):
+        segments = [("a", "1 0 0", 1, 0, ""), ("b", "0 1 0", value, 1, "")]
+        (tmp_path / "two.seg.nrrd").write_bytes(segmentation([layer, layer], segments))
+        done = lobule("convert", "--labels", "two.seg.nrrd", "out.nii.gz", cwd=tmp_path)
+        assert_one_line(done, 65, f"two.seg.nrrd: segment 1 has label {value}, not from 1")
 
 
 def test_a_part_elsewhere_is_refused(folder):
