@@ -186,11 +186,12 @@ static void take(lob_dicom_header *out, const reader *r, const element *e)
 static bool read_own(lob_dicom_header *out, reader *r)
 {
     element e;
-    char syntax[65] = "";
+    char class[65] = "", syntax[65] = "";
     reader after = *r;
     while (next(r, &e)) {
         if (e.tag >> 16 != 0x0002) break;
         if (e.length == UNDEFINED) return false;
+        if (e.tag == TAG(0x0002, 0x0002)) take_text(class, sizeof class, r, &e);
         if (e.tag == TAG(0x0002, 0x0010)) take_text(syntax, sizeof syntax, r, &e);
         r->at += e.length;
         after = *r;
@@ -198,6 +199,7 @@ static bool read_own(lob_dicom_header *out, reader *r)
     *r = after;
     if (strcmp(syntax, "1.2.840.10008.1.2") == 0) r->explicit_vr = false;
     if (strcmp(syntax, "1.2.840.10008.1.2.2") == 0) r->big = true;
+    out->is_directory = strcmp(class, "1.2.840.10008.1.3.10") == 0;
     out->deflated = strcmp(syntax, "1.2.840.10008.1.2.1.99") == 0;
     return !out->deflated;
 }

@@ -26,6 +26,7 @@ typedef struct {
     int64_t frames;       /* >= 1 */
     bool is_segmentation; /* a DICOM SEG, of bits or of labels */
     bool deflated;        /* packed as a whole, so that nothing else is read */
+    bool is_directory;    /* of a disc's files: DICOMDIR */
 } lob_dicom_header;
 
 /*

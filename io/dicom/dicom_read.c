@@ -86,11 +86,12 @@ static void describe(const conversion *c, int number, const char *name)
 /* What dcm2niix says where slices do not lie at equal distances. */
 static const char varies[] = "Interslice distance varies";
 
-/* It has failed, having taken so many images. What it says of distances tells nobody of a damaged
+/* It has failed, having taken so many images; where these are none, or more than there are, it says
+ * why. What it says of distances tells nobody of a damaged
  * image, unless it names the file. */
 static lob_status lacks_images(const conversion *c, int64_t images, lob_status ran)
 {
-    if (strstr(c->text, "../in/")) return ran;
+    if (images == 0 || images > c->series->images || strstr(c->text, "../in/")) return ran;
     return LOB_FAIL(c, LOB_EDATA,
                     "dcm2niix takes %lld of its %lld images, which do not lie at equal distances; "
                     "the others are damaged",

@@ -126,11 +126,14 @@ static lob_status add_file(lob_dicom_list *list, const char *path, const lob_dic
     return LOB_OK;
 }
 
-/* A file whose name says that it is DICOM may be an end of a series, which nobody would miss. */
-static lob_visit without_series(lister *l, const char *path, const lob_dicom_header *header)
+/* A file that is DICOM, by its name or by what it says, may be an end of a series, which nobody
+ * would miss; not the directory of a disc. */
+static lob_visit without_series(lister *l, const char *path, const lob_dicom_header *header,
+                                bool says)
 {
     l->deflated = l->deflated || header->deflated;
-    if (header->deflated || !lob_has_suffix(path, ".dcm")) return LOB_VISIT_ON;
+    if (header->deflated || header->is_directory || !(says || lob_has_suffix(path, ".dcm")))
+        return LOB_VISIT_ON;
     char *const copy = strdup(path);
     if (!copy || !lob_grow(&l->damaged, l->damaged_count, sizeof *l->damaged)) {
         free(copy);
@@ -179,7 +182,7 @@ static lob_visit list_file(void *user, const char *path, const lob_about *about)
     bool says;
     (void)about;
     if (l->stop && l->stop(l->user)) return fail(l, LOB_ECANCEL);
-    if (!read_header(&header, path, &bytes, &says)) return without_series(l, path, &header);
+    if (!read_header(&header, path, &bytes, &says)) return without_series(l, path, &header, says);
     if (header.plane.rows < 1 || header.plane.columns < 1) return LOB_VISIT_ON;
     if (l->only && strcmp(l->only, header.series) != 0) return LOB_VISIT_ON;
     const lob_status st = add_file(l->list, path, &header, bytes);

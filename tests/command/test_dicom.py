@@ -336,6 +336,14 @@ def test_an_end_that_is_damaged_is_refused(tmp_path):
         for named in ("scan", "scan/IM0001.dcm"):
             assert_one_line(lobule("info", named, cwd=tmp_path), 65, "scan/IM0005.dcm: is empty, cut off or no DICOM", "copy it again")
     last.unlink()
+    plain = folder / "IM0006"  # it says that it is DICOM
+    plain.write_bytes(whole[:400])
+    assert_one_line(lobule("info", "scan", cwd=tmp_path), 65, "scan/IM0006: is empty, cut off or no DICOM")
+    directory = pydicom.dcmread(folder / "IM0001.dcm")
+    directory.file_meta.MediaStorageSOPClassUID = "1.2.840.10008.1.3.10"
+    del directory.SeriesInstanceUID
+    directory.save_as(plain)
+    good("info", "scan", cwd=tmp_path)
     for other in ("DICOMDIR", "notes.txt", "scan.json", "Thumbs.db"):
         (folder / other).write_bytes(b"")
     good("convert", "scan", "out.nii.gz", cwd=tmp_path)
@@ -445,6 +453,7 @@ FAKES = [
     ("prints for ever", "yes Warning | head -c 20000000; echo; echo 'Error: tired' >&2; exit 1", ["Error: tired"]),
     ("writes for ever", "exec truncate -s 400000000 volume.nii", ["breaks down over it"]),
     ("leaves a child", "sleep 1000 & exit 4", ["exit code 4"]),
+    ("makes nothing of unequal distances", "echo Interslice distance varies; exit 4", ["exit code 4"]),
 ]
 
 
