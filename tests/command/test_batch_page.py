@@ -41,21 +41,23 @@ def batch(tmp_path_factory):
 
 
 def test_a_label_with_another_name(tmp_path):
-    """Its volumes stand with those of the label's number, and so it is told."""
+    """Its volumes stand with those of the label's number, and so it is told, beside what else there is to tell."""
     save(scan_array(), tmp_path / "scan.nii")
-    save(cells(15, 8), tmp_path / "l.nii")
-    for i in range(4):
-        names = "2\tspleen\n3\tliver\n" if i == 0 else "2\tliver\n3\tspleen\n"
+    for i in range(6):
+        save(cells(15 if i else 5, 8), tmp_path / "l.nii")
+        names = "2\tspleen\n3\tliver\n" if i == 0 else f"2\t{'liver' if i % 2 else 'Liver'}\n3\tspleen\n"
         (tmp_path / "names.tsv").write_text("index\tname\n" + names)
         good("convert", "--labels", "l.nii", f"l{i}.nii", "--label-table", "names.tsv", cwd=tmp_path)
-    (tmp_path / "scans.tsv").write_text("scan\n" + "".join(f"l{i}\n" for i in range(4)))
+    (tmp_path / "scans.tsv").write_text("scan\n" + "".join(f"l{i}\n" for i in range(6)))
     good("batch", "scans.tsv", "--", "stats", "scan.nii", "{scan}.nii", "--table", "-", cwd=tmp_path)
     data = data_of(page_of(tmp_path / "scans.batch"))
     assert [v["title"] for v in data["volumes"]] == ["liver", "spleen"]
-    assert {r["scan"]: r["flags"] for r in data["rows"]} == {
-        "l0": ["label 2 is called spleen, and liver in other scans", "label 3 is called liver, and spleen in other scans"],
-        **{f"l{i}": [] for i in (1, 2, 3)},
-    }  # fmt: skip
+    flags = {r["scan"]: r["flags"] for r in data["rows"]}
+    assert flags.pop("l0") == [
+        "label 2 is called spleen, and liver in other scans", "liver has 1.378 ml, the median is 4.134",
+        "label 3 is called liver, and spleen in other scans",
+    ]  # fmt: skip
+    assert flags == {f"l{i}": [] for i in range(1, 6)}
 
 
 def page_of(folder):

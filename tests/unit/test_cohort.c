@@ -112,6 +112,24 @@ TEST(volumes_are_gathered_by_label)
     lob_cohort_free(&c);
 }
 
+/* Of five scans no name has more than half: two as many each, of which the first counts. */
+TEST(the_usual_name_is_the_most_frequent)
+{
+    static const char text[] = "scan\ttable\tlabel\tname\tvoxels\n"
+                               "s0\tt\t1\tliver\t5\ns1\tt\t1\tLiver\t5\ns2\tt\t1\tspleen\t5\n"
+                               "s3\tt\t1\tkidney\t5\ns4\tt\t1\tkidney\t5\n";
+    scans s;
+    lob_cohort c;
+    make_scans(&s);
+    assert_int_equal(lob_cohort_parse(&c, &s.table, text, strlen(text), "regions", NULL), LOB_OK);
+    assert_string_equal(c.structures[0].name, "liver");
+    for (int i = 0; i < SCANS; i++) {
+        const char *const other = lob_cohort_other_name(&c.structures[0], i);
+        assert_int_equal(other != NULL, i >= 2 && i < 5);
+    }
+    lob_cohort_free(&c);
+}
+
 /* Of two labels that have doubts, and one that has none. */
 TEST(doubts_are_gathered_by_label)
 {

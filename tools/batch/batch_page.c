@@ -119,6 +119,12 @@ static const char *figure(char text[32], double value)
     return text;
 }
 
+static void add_flag(cJSON *flags, const char *text)
+{
+    if (cJSON_GetArraySize(flags) < MAX_FLAGS)
+        cJSON_AddItemToArray(flags, cJSON_CreateString(text));
+}
+
 /* flags: what there is to look at, in words; far: its columns. Returns whether there is any. */
 static bool add_flags(const place *row, const page *p)
 {
@@ -135,20 +141,22 @@ static bool add_flags(const place *row, const page *p)
     for (int k = 0; k < c->count; k++) {
         const lob_structure *const s = &c->structures[k];
         const bool missing = lob_cohort_is_missing(c, s, &p->b->table.rows[i], i);
+        const bool is_far = missing || lob_cohort_is_far(s, i);
         const char *const other = lob_cohort_other_name(s, i);
-        if (!missing && !other && !lob_cohort_is_far(s, i)) continue;
+        if (!is_far && !other) continue;
         title_of(title, p, s);
-        if (other)
+        if (other) {
             snprintf(text, sizeof text, "label %.20s is called %.200s, and %.200s in other scans",
                      s->label, other, s->name);
-        else if (missing)
+            add_flag(flags, text);
+        }
+        if (missing)
             snprintf(text, sizeof text, "%s is missing; %lld of %lld scans have it", title,
                      (long long)s->spread.count, (long long)c->done);
         else
             snprintf(text, sizeof text, "%s has %s %s, the median is %s", title,
                      figure(own, s->value[i]), s->unit, figure(median, s->spread.median));
-        if (cJSON_GetArraySize(flags) < MAX_FLAGS)
-            cJSON_AddItemToArray(flags, cJSON_CreateString(text));
+        if (is_far) add_flag(flags, text);
         for (int m = 0; m < p->volume_count; m++)
             if (p->volumes[m] == k) cJSON_AddItemToArray(far, cJSON_CreateNumber(m));
     }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Robust standard deviations, of logarithms, are taken for at least these. */
 static const double volume_floor = 0.02, doubt_floor = 0.1;
@@ -156,18 +157,33 @@ static lob_status take_lines(parser *p, const lob_batch_table *table)
     return LOB_OK;
 }
 
-/* The name that more than half of the named have, or else one of theirs (Boyer and Moore's vote).
- */
-static const char *usual_name(const lob_structure *s, int64_t rows)
+/* By name, whatever its capitals, then by row. */
+static int by_name(const void *a, const void *b)
 {
-    const char *name = "";
-    int64_t lead = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        if (!s->called[i]) continue;
-        if (lead == 0) name = s->called[i];
-        lead += strcmp(s->called[i], name) == 0 ? 1 : -1;
+    char *const *const x = *(char *const *const *)a, *const *const y = *(char *const *const *)b;
+    const int order = strcasecmp(*x, *y);
+    return order != 0 ? order : x < y ? -1 : x > y;
+}
+
+/* The name that most rows give, the first of several such, spelt as in its first row; malloc'ed, or
+ * NULL. */
+static char *usual_name(const lob_structure *s, int64_t rows)
+{
+    char *const **const named = malloc(((size_t)rows + 1) * sizeof *named);
+    char *const *usual = NULL;
+    int64_t count = 0, most = 0;
+    if (!named) return NULL;
+    for (int64_t i = 0; i < rows; i++)
+        if (s->called[i]) named[count++] = &s->called[i];
+    qsort(named, (size_t)count, sizeof *named, by_name);
+    for (int64_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && strcasecmp(*named[end], *named[i]) == 0;) end++;
+        if (end - i < most || (end - i == most && named[i] > usual)) continue;
+        most = end - i;
+        usual = named[i];
     }
-    return name;
+    free(named);
+    return strdup(usual ? *usual : "");
 }
 
 lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const char *bytes,
@@ -190,7 +206,7 @@ lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, const
     for (int i = 0; i < out->count && st == LOB_OK; i++) {
         lob_structure *const s = &out->structures[i];
         if (!s->unit) s->unit = "voxels";
-        s->name = strdup(usual_name(s, out->rows));
+        s->name = usual_name(s, out->rows);
         if (!s->name) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
         s->spread = spread_of(out, s->value, volume_floor);
         s->is_common = 2 * s->spread.count >= out->done;
@@ -272,5 +288,5 @@ bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row)
 const char *lob_cohort_other_name(const lob_structure *structure, int64_t row)
 {
     const char *const called = structure->called[row];
-    return called && strcmp(called, structure->name) != 0 ? called : NULL;
+    return called && strcasecmp(called, structure->name) != 0 ? called : NULL;
 }

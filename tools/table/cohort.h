@@ -39,7 +39,8 @@ double lob_spread_distance(const lob_spread *spread, double value);
 
 /* A label of the region tables. */
 typedef struct {
-    char *table, *label, *name; /* the role of the table; the name that most scans give it, or "" */
+    char *table, *label, *name; /* the role of the table; the name that most scans give it, the
+                                 * first of several such; "": none does */
     char **called;              /* by row: its name there; NULL: it has none */
     const char *unit;           /* "ml", "um3" or "voxels" */
     double *value;              /* by row of the status table; NaN: the scan does not have it */
@@ -86,7 +87,8 @@ bool lob_cohort_is_far(const lob_structure *structure, int64_t row);
 bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,
                            const lob_batch_row *row, int64_t number);
 
-/* The label's name in this row, where that is another than most scans give it; else NULL. */
+/* The label's name in this row, where that is another than its usual one, whatever the capitals;
+ * else NULL. */
 const char *lob_cohort_other_name(const lob_structure *structure, int64_t row);
 
 /* The structure that a row's tables doubt most; -1: they have no doubts. */
