@@ -325,10 +325,25 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
     (tmp_path / "parts.tsv").write_text("image\tlabels\n" + rows[0] + f"{cohort}/s4.nii.gz\tm4.seg.nrrd\n")
     refused(tmp_path, ["carry", cohort / "s1.nii.gz", "--atlases", "parts.tsv", "-o", "out.nii.gz", *GRID], 65,
             "m4.seg.nrrd: calls label 2 'Spleen', which is label 4 in atlases before it")  # fmt: skip
+    # the scan's own labels do not vote
+    good("carry", cohort / "s4.nii.gz", "--atlases", "parts.tsv", "-o", "own.nii.gz", *GRID, cwd=tmp_path)
     pairs = [f"--atlas={cohort}/s2.nii.gz,{cohort}/l2.nii.gz", *(f"--atlas={cohort}/s2.nii.gz,m{i}.seg.nrrd" for i in (2, 4))]
     good("fuse", cohort / "s2.nii.gz", *pairs[:2], "-o", "fused.nii.gz", cwd=tmp_path)
     assert np.array_equal(load(tmp_path / "fused.nii.gz"), load(cohort / "l2.nii.gz"))
     refused(tmp_path, ["fuse", cohort / "s2.nii.gz", *pairs, "-o", "out.nii.gz"], 65, "m4.seg.nrrd: calls label 2 'Spleen'")
+
+
+def test_names_that_tell_no_label_apart(cohort, tmp_path):
+    """n/a, no name, and a name of several labels may stand at other labels in another list."""
+    lists = ["2\tn/a\n4\tcyst\n5\tcyst\n", "2\tcyst\n4\tn/a\n5\tliver\n", "2\tcyst\n5\tcyst\n4\tliver\n"]
+    for i, names in enumerate(lists):
+        (tmp_path / "names.tsv").write_text("index\tname\n" + names)
+        good("convert", "--labels", cohort / "l2.nii.gz", f"m{i}.nii.gz", "--label-table", "names.tsv", cwd=tmp_path)
+    for numbers, code in (((0, 1), 0), ((0, 2), 0), ((1, 2), 65)):
+        pairs = [f"--atlas={cohort}/s2.nii.gz,m{i}.nii.gz" for i in numbers]
+        done = lobule("fuse", cohort / "s2.nii.gz", *pairs, "-o", "out.nii.gz", "--force", cwd=tmp_path)
+        assert done.returncode == code, done.stderr
+    assert_one_line(done, 65, "m2.nii.gz: calls label 4 'liver', which is label 5")
 
 
 # ---- what is refused ----

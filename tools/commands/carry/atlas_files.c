@@ -94,15 +94,25 @@ static bool is_called(const lob_label_names *names, int32_t label, const char *n
     return row && strcasecmp(row->name, name) == 0;
 }
 
-/* The row in which the atlases before give this name to another label, which these labels do not
- * call so; NULL: none. */
+/* Does a row's name tell its label from the others of the list? */
+static bool tells(const lob_label_names *names, const lob_label_name *row)
+{
+    if (!row->name[0] || strcasecmp(row->name, "n/a") == 0) return false;
+    for (int32_t i = 0; i < names->count; i++)
+        if (names->rows[i].label != row->label && strcasecmp(names->rows[i].name, row->name) == 0)
+            return false;
+    return true;
+}
+
+/* The row in which the atlases before give this name alone to another label; NULL: none. */
 static const lob_label_name *find_other(const lob_label_names *known, const lob_label_name *row,
                                         const lob_label_names *names)
 {
     if (is_called(known, row->label, row->name)) return NULL;
     for (int32_t i = 0; i < known->count; i++) {
         const lob_label_name *const k = &known->rows[i];
-        if (strcasecmp(k->name, row->name) == 0 && !is_called(names, k->label, k->name)) return k;
+        if (strcasecmp(k->name, row->name) == 0)
+            return tells(known, k) && tells(names, row) ? k : NULL;
     }
     return NULL;
 }

@@ -26,7 +26,8 @@ lob_status lob_atlas_table(lob_session *s, lob_atlas_files *files, const char *p
 
 /*
  * Refuse labels of which one has a name that belongs to another label in the atlases before: votes
- * would mix structures. Returns LOB_OK, LOB_EDATA or LOB_ENOMEM.
+ * would mix structures. Names that several labels of a list share, and n/a, say nothing. Returns
+ * LOB_OK, LOB_EDATA or LOB_ENOMEM.
  */
 lob_status lob_atlas_names(lob_session *s, lob_atlas_files *files, const lob_label_names *names,
                            const char *path);

@@ -46,7 +46,8 @@ static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *l
     if (st == LOB_OK) w->held = lob_volume_bytes(image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, image, f->image);
     if (st == LOB_OK) st = lob_grid_read_labels(s, labels, f->labels, image, f->image);
-    if (st == LOB_OK) st = lob_atlas_names(s, &w->files, &labels->names, f->labels);
+    if (st == LOB_OK && !lob_same_file(w->scan, f->image)) /* else it is left out */
+        st = lob_atlas_names(s, &w->files, &labels->names, f->labels);
     if (st == LOB_OK) w->held += lob_volume_bytes(labels);
     if (st == LOB_OK) {
         lob_session_compute(s, "carrying");
