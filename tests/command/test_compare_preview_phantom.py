@@ -128,6 +128,8 @@ def test_compare_names_labels(tmp_path):
     assert done.stderr == ""
     (tmp_path / "names.tsv").write_text("index\tname\n2\tSpleen\n4\tLiver\n5\tRight Kidney\n")
     good("convert", "--labels", "a.nii", "c.nii", "--label-table", "names.tsv", cwd=tmp_path)
+    told = good("compare", "--strict", "a.nii", "c.nii", "--labels", "2", cwd=tmp_path).stderr
+    assert "by number, and 1 has another name in c.nii: 2 is 'liver', and 'Spleen' there" in told
     told = good("compare", "--strict", "a.nii", "c.nii", cwd=tmp_path).stderr
     assert "by number, and 2 have another name in c.nii: 2 is 'liver', and 'Spleen' there" in told
 

@@ -269,9 +269,10 @@ static void note_names(lob_session *s, const comparison *c, const lob_compare_wo
     }
     if (differ > 0)
         lob_session_note(s,
-                         "labels are compared by number, and %d have another name in %s: %d is "
-                         "'%s', and '%s' there",
-                         differ, w->b_path, a->label, a->name, b->name);
+                         "labels are compared by number, and %d %s another name in %s: %d is '%s', "
+                         "and '%s' there",
+                         differ, differ == 1 ? "has" : "have", w->b_path, a->label, a->name,
+                         b->name);
 }
 
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w)
