@@ -381,6 +381,17 @@ def test_refused(cohort, tmp_path, what, table, code, part):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_table_in_a_code_of_the_spreadsheet(cohort, tmp_path):
+    """What names no file may be in any."""
+    row = f"{cohort}/s2.nii.gz,{cohort}/l2.nii.gz"
+    words = ["carry", cohort / "s1.nii.gz", "--atlases", "table.csv", "-o", "out.nii.gz", *GRID]
+    (tmp_path / "table.csv").write_text(f"image,labels,Gr\xf6\xdfe\n{row},M\xfcller\n", encoding="latin-1")
+    good(*words, cwd=tmp_path)
+    for bad in (row.replace("s2", "M\xfcller"), row.replace("l2", "M\xfcller")):
+        (tmp_path / "table.csv").write_text(f"image,labels\n{row}\n{bad}\n", encoding="latin-1")
+        assert_one_line(lobule(*words, "--force", cwd=tmp_path), 65, "table.csv:3: holds letters that are no UTF-8")
+
+
 @pytest.mark.parametrize("value", [np.nan, 5])
 def test_a_scan_that_shows_nothing_is_refused(cohort, tmp_path, value):
     save(np.full((45, 33, 27), value, np.float32), tmp_path / "scan.nii.gz", nibabel.load(cohort / "s1.nii.gz").affine)

@@ -95,17 +95,22 @@ static bool is_utf8(const char *text)
     return n > 0;
 }
 
-/* Spreadsheets save a CSV in a code of their own, in which no file would be found; between tabs a
- * name may be any bytes. */
-static lob_status check_text(const lob_columns *out, const lob_fields *cells, lob_error *error)
+lob_status lob_columns_check_text(const lob_columns *columns, const char *cell, int64_t line,
+                                  lob_error *error)
 {
-    if (out->rule == LOB_COLUMNS_EXACT && cells->open)
+    if (columns->gap == '\t' || is_utf8(cell)) return LOB_OK;
+    return lob_fail_line(error, LOB_EDATA, columns->source, line,
+                         "holds letters that are no UTF-8; save it as CSV UTF-8");
+}
+
+static lob_status check_exact(const lob_columns *out, const lob_fields *cells, lob_error *error)
+{
+    if (out->rule != LOB_COLUMNS_EXACT) return LOB_OK;
+    if (cells->open)
         return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
                              "has a quote without its end; a cell is on one line");
-    for (int c = 0; c < cells->count && out->gap != '\t'; c++)
-        if (!is_utf8(cells->field[c]))
-            return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
-                                 "holds letters that are no UTF-8; save it as CSV UTF-8");
+    for (int c = 0; c < cells->count; c++)
+        LOB_TRY(lob_columns_check_text(out, cells->field[c], out->text.line, error));
     return LOB_OK;
 }
 
@@ -114,7 +119,7 @@ static lob_status take_names(lob_columns *out, const lob_fields *cells, lob_erro
     const bool exact = out->rule == LOB_COLUMNS_EXACT;
     out->names = calloc((size_t)cells->count + 1, sizeof *out->names);
     if (!out->names) return no_memory(out, error);
-    LOB_TRY(check_text(out, cells, error));
+    LOB_TRY(check_exact(out, cells, error));
     if (exact && cells->count > MAX_COLUMNS)
         return lob_fail_line(error, LOB_EDATA, out->source, 1, "has more than %d columns",
                              MAX_COLUMNS);
@@ -134,7 +139,7 @@ static lob_status take_row(lob_columns *out, const lob_fields *cells, lob_error 
 {
     const int n = out->columns;
     const bool exact = out->rule == LOB_COLUMNS_EXACT;
-    LOB_TRY(check_text(out, cells, error));
+    LOB_TRY(check_exact(out, cells, error));
     if (exact && cells->count != n)
         return lob_fail_line(error, LOB_EDATA, out->source, out->text.line,
                              "has %d cells, and the first line %d", cells->count, n);

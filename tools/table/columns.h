@@ -40,6 +40,11 @@ lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, c
                              lob_columns_rule rule, lob_error *error);
 void lob_columns_free(lob_columns *columns);
 
+/* Spreadsheets save a CSV in a code of their own, in which no file would be found: of a loose table
+ * who uses a cell checks it; between tabs it may be any bytes. Returns LOB_OK or LOB_EDATA. */
+lob_status lob_columns_check_text(const lob_columns *columns, const char *cell, int64_t line,
+                                  lob_error *error);
+
 /* The column of a name; -1: there is none. Its cell in a row; NULL likewise. */
 int lob_columns_find(const lob_columns *columns, const char *name);
 const char *lob_columns_cell(const lob_columns *columns, int64_t row, const char *name);

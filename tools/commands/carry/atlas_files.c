@@ -68,6 +68,8 @@ static lob_status take_rows(lob_session *s, lob_atlas_files *files, const lob_co
         if (!cell[image][0] || !cell[labels][0])
             return lob_fail_line(&s->error, LOB_EDATA, table->source, table->line[i], "has no %s",
                                  cell[image][0] ? "labels" : "image");
+        LOB_TRY(lob_columns_check_text(table, cell[image], table->line[i], &s->error));
+        LOB_TRY(lob_columns_check_text(table, cell[labels], table->line[i], &s->error));
         LOB_TRY(add(s, files, table->source, cell[image], cell[labels]));
         const lob_atlas_file *const file = files->file, *const own = &file[files->count - 1];
         for (const lob_atlas_file *f = file; f < own; f++) /* it would vote twice */
