@@ -73,7 +73,9 @@ typedef struct {
 } lob_device_reading;
 
 /*
- *   part  out  the next part, in memory of the device's own, until the next call
+ * Give the next part.
+ *
+ *   part  out  it, in memory of the device's own, until the next call
  *   n     out  bytes of it, a multiple of 256 but for the last; 0: there are no more
  */
 lob_status lob_device_read(lob_device *device, lob_device_reading *reading, const void **part,

@@ -67,6 +67,8 @@ lob_status lob_outvote_look_cuda(lob_device *device, lob_outvote_count total[LOB
                                  const lob_outvote_input *in, lob_error *error);
 
 /*
+ * Decide by what was counted.
+ *
  *   labels      in  <= UINT8_MAX
  *   background  in  1..labels
  */
