@@ -146,7 +146,8 @@ def test_labels_outside_are_told_of(oblique, label):
     save(part, oblique / "part.nii", affine=shifted((-2, 0, 0)))
     done = good("growcut", "image.nii", "part.nii", "-o", "out.nii", cwd=oblique)
     assert ("part.nii: what lies outside of image.nii is left out" in done.stderr) == (label > 0)
-    for words in (["stats", "image.nii", "part.nii"], ["fuse", "image.nii", "--atlas", "image.nii,part.nii", "-o", "o.nii"]):
+    for words in (["stats", "image.nii", "part.nii", "--origin", "1,2,3"],
+                  ["fuse", "image.nii", "--atlas", "image.nii,part.nii", "-o", "o.nii"]):  # fmt: skip
         done = lobule(*words, cwd=oblique)
         if label > 0:
             assert_one_line(done, 65, "part.nii: has labels outside of image.nii", "lobule convert --labels --like")

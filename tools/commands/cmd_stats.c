@@ -6,6 +6,7 @@
 #include "tools/table/table_file.h"
 #include "volumes/free.h"
 #include "volumes/label_check.h"
+#include "volumes/reorient.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,21 +28,21 @@ typedef struct {
     lob_label_neighbours of_labels, of_image; /* where many labels are, both are looked at */
 } work;
 
-/* What is stated of the image holds for labels that lie as its file says; others may know better.
- */
+/* What is stated of the image holds for labels that lie as, or in, what its file says; others may
+ * know better. */
 static lob_status match_labels(lob_session *s, work *w)
 {
-    const char *const path = w->slabs.labels_path, *const image_path = w->slabs.path;
-    const lob_status st =
-        lob_grid_match(s, &w->labels, path, &w->image, image_path, LOB_PART_INSIDE);
-    if (st != LOB_OK && !lob_grid_is_stated(&w->stated)) return st;
+    const char *const path = w->slabs.labels_path;
+    lob_turn turn;
+    const bool as_read = lob_grid_alike(&w->labels, &w->image) ||
+                         lob_turn_onto(&turn, &w->labels, &w->image) ||
+                         lob_grid_is_part(&w->labels, &w->image);
+    if (!as_read) lob_grid_state(&w->image, &w->stated);
+    LOB_TRY(lob_grid_match(s, &w->labels, path, &w->image, w->slabs.path, LOB_PART_INSIDE));
+    if (!as_read) return LOB_OK;
     lob_grid_state(&w->image, &w->stated);
-    if (st == LOB_OK) {
-        lob_grid_state(&w->labels, &w->stated);
-        return LOB_OK;
-    }
-    s->error = (lob_error){.text = ""};
-    return lob_grid_match(s, &w->labels, path, &w->image, image_path, LOB_PART_INSIDE);
+    lob_grid_state(&w->labels, &w->stated);
+    return LOB_OK;
 }
 
 static lob_status read_inputs(lob_session *s, work *w)
