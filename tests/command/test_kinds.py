@@ -57,7 +57,7 @@ def test_folders(tmp_path):
     for folder, name, raw in (("dicom", "IM1", NO_SERIES[0][2]), ("plain", "a.nii", b"")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_bytes(raw)
-    assert_one_line(lobule("info", "dicom", cwd=tmp_path), 65, "dicom: is DICOM without an image")
+    assert_one_line(lobule("info", "dicom", cwd=tmp_path), 65, "dicom/IM1: is empty, cut off or no DICOM")
     assert_one_line(lobule("info", "plain", cwd=tmp_path), 66, "plain: is a folder; name a file in it")
 
 
