@@ -344,6 +344,9 @@ def test_an_end_that_is_damaged_is_refused(tmp_path):
     del directory.SeriesInstanceUID
     directory.save_as(plain)
     good("info", "scan", cwd=tmp_path)
+    (tmp_path / "disc").mkdir()
+    shutil.copy(plain, tmp_path / "disc")
+    assert_one_line(lobule("info", "disc", cwd=tmp_path), 65, "disc: is DICOM without an image")
     for other in ("DICOMDIR", "notes.txt", "scan.json", "Thumbs.db"):
         (folder / other).write_bytes(b"")
     good("convert", "scan", "out.nii.gz", cwd=tmp_path)
