@@ -732,7 +732,7 @@ def test_errors_name_the_files_that_were_given(copy, command):
         *_, line, error = [""] + done.stderr.splitlines()
         assert done.returncode == 75 and "scan.nii.gz" in error, error
         assert not re.search(r"@|step:|(\S+) with \1:", error), error
-        seen.update(re.findall(r"step:(\d+):", line) or re.findall(r"gz: (.*?) needs? ", error))
+        seen.update(re.findall(r"step:(\d+):", line) or re.findall(r"gz: (.*?): working memory", error))
     assert len(seen) >= 2, seen
     (copy / "out.nii").unlink(missing_ok=True)
     (copy / "a.recipe").write_text(f"convert nothing.nii @s\n{command.replace('scan.nii.gz', '@s')} -o out.nii\n")
