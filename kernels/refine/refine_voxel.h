@@ -21,8 +21,7 @@ typedef struct {
     lob_type seeds_type;
     int32_t background;
     int32_t label; /* the one that is worked on */
-    float least;   /* the share or votes that it takes a voxel with are above this; of walls, in mm
-                    */
+    float least;   /* its share or votes of a voxel that it takes are above this; of walls, in mm */
     uint8_t *mask; /* a label's indicator, where pieces may be, or where the image is finite */
     const float *share;
     float *best; /* several labels: the largest share or most votes so far, or how far a core is, */
@@ -374,7 +373,7 @@ LOB_BOTH float lob_refine_image_vote(const lob_refine_arrays *a, int64_t i)
         apart += fabsf(label - rest);
     }
     const float vote = (to_rest - to_label) / (apart > 1e-6F ? apart : 1e-6F);
-    return ((vote > 1 ? 1 : vote < -1 ? -1 : vote) + 1) / 2;
+    return ((vote > 1 ? 1 : vote > -1 ? vote : -1) + 1) / 2; /* 0 of what overflowed */
 }
 
 /* Counts how much of the voxel is the label's, in LOB_REFINE_VOTES: near a border the vote; farther

@@ -368,6 +368,28 @@ TEST(small_balls_keep_their_volume)
     }
 }
 
+/* Means of both sides that are farther apart than floats reach say nothing for the label. */
+TEST(what_overflows_is_no_vote)
+{
+    const float value = -3e38F, mean = 0, around[2] = {0.5F, -1.5e38F};
+    const uint8_t label = 1;
+    float vote;
+    const lob_refine_arrays a = {
+        .labels = (void *)&label,
+        .type = LOB_U8,
+        .label = 1,
+        .parts = &vote,
+        .value = &value,
+        .mean = &mean,
+        .around = {&around[0], &around[1]},
+        .channels = 1,
+        .edge = 1,
+        .voxels = 1,
+    };
+    assert_int_equal(lob_refine_at_vote(&a, 0), 0);
+    assert_true(vote == 0);
+}
+
 /* ---- settling by shares ---- */
 
 enum { CUBE = 24, CUBE_ALL = CUBE * CUBE * CUBE };
