@@ -58,8 +58,9 @@ typedef struct {
     double whole;       /* share of the whole box in what speaks against a label, 0..1 */
     double far;         /* nats that a label loses far from its strokes, in the first growth, and
                            far outside its outlines, in the second, 0..16; where one slice has
-                           strokes, or two less than 10 mm apart, at most 2, as these say little
-                           about how far to go on */
+                           strokes, or two as one, at most 2, as these say little about how far
+                           to go on. Two are as one that are less than 10 mm apart, and less than a
+                           quarter of the strokes' longest side in them */
     double shape;       /* nats that outlines between drawn slices give at most, in the second,
                            divided by how many labels there are beside the background; 0..16 */
     double blur;        /* standard deviation of the shares' Gaussian, first growth, 0..100; the
@@ -68,9 +69,9 @@ typedef struct {
     double edge;        /* share of the image in the votes at borders, 0..1; the second: half */
     int passes;         /* 1 or 2 growths; 0: 1 where no slice has strokes of a label and of
                            others, as there is no outline then that could guide a second, where only
-                           one slice has strokes, or two less than 10 mm apart, as nothing lies
-                           between outlines, and where
-                           planes across several axes have, which say enough by themselves */
+                           one slice has strokes, or two as one, as nothing lies between outlines,
+                           and where planes across several axes have, which say enough by
+                           themselves */
     int64_t coarse;     /* the first of two growths is on a coarser grid where the box has more
                            voxels, >= 1 */
 } lob_segment_options;
@@ -113,7 +114,7 @@ typedef struct {
     int64_t outlined; /* of these, with strokes of several labels */
     double ends;      /* options.ends, or more: 1.5 times the longest side of the labels' strokes
                          in their slices, and at least 60 mm, divided by how many slices these
-                         are; two that are less than 10 mm apart are as one */
+                         are; two may be as one (options.far) */
     double far_mm;    /* appearance.h: a tenth of the shortest side of what is drawn of a structure,
                          the least of all structures, as strokes along both sides of a border lie
                          too near to each other to tell how far a structure goes on */

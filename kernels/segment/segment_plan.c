@@ -19,9 +19,9 @@ static const double coarse_blur = 0.35;
  * divided by n: the fewer there are, the less they say about its ends. */
 static const double beyond_slices = 1.5, beyond_mm = 60;
 
-/* Of its ends, and of how far it goes on, two slices that are less than so many mm apart say no
- * more than one of them. */
-static const double together_mm = 10;
+/* Of its ends, and of how far it goes on, two slices that are less than so many mm apart, and less
+ * than this share of the strokes' longest side in them, say no more than one of them. */
+static const double together_mm = 10, together_share = 0.25;
 
 /* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
  * they are yet closer the majority, take more off what is drawn than they smooth. */
@@ -250,8 +250,15 @@ static bool have_areas(const lob_segment_plan *plan, const lob_volume *seeds,
 static bool is_lone(const lob_segment_plan *plan, const lob_volume *image)
 {
     if (plan->slices != 2) return plan->slices == 1;
-    const double mm = image->geometry.spacing_mm[plan->axis];
-    return mm * (double)(plan->box.size[plan->axis] - 1) < together_mm;
+    double longest = 0, apart = 0;
+    for (int a = 0; a < 3; a++) {
+        const double mm = image->geometry.spacing_mm[a];
+        if (a == plan->axis)
+            apart = mm * (double)(plan->box.size[a] - 1);
+        else
+            longest = fmax(longest, mm * (double)plan->box.size[a]);
+    }
+    return apart < fmin(together_mm, together_share * longest);
 }
 
 /* How far the box goes beyond the first and last slice, as a share of the strokes' box there. */

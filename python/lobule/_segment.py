@@ -105,13 +105,13 @@ def segment(
                 its strokes less than 5 voxels from other strokes
     whole       share of the whole box in what speaks against a label; None: 0.5
     far         nats that a label loses far from its strokes; with strokes on one slice, or on two less than 10 mm
-                apart, at most 2; None: 4
+                and a quarter of the strokes' longest side apart, at most 2; None: 4
     shape       nats that outlines between slices with strokes give at most, shared by all structures; None: 2
     blur        Gaussian of shares, in least spacings; None: 1
     smooth      Gaussian of the majority, likewise; None: 1
     edge        the image's share at borders, 0 to 1; None: 1
     passes      growths; None: 2, but 1 where no slice has strokes of two labels, only one slice has
-                strokes (or two less than 10 mm apart) or slices across several axes have, and in 2D
+                strokes (or two as near to each other as for far) or slices across several axes have, and in 2D
     coarse      the first of two growths is on a coarser grid where the box has more voxels; None: 2^19
     suggest     put so many slices on which another stroke would help most into the report
     previous    labels that an earlier run came to: only what is near to strokes that say otherwise

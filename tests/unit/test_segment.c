@@ -384,12 +384,14 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         bool thick;
         double beyond; /* mm */
     } cases[] = {
-        {1, 2,  4, 1, 2, false, 60},
-        {1, 2,  1, 1, 1, false, 60},
-        {1, 10, 4, 1, 2, false, 60},
-        {2, 2,  4, 1, 2, false, 60}, /* as near to each other as this they are as one */
-        {2, 10, 4, 2, 4, true,  30},
-        {4, 1,  4, 2, 4, false, 15},
+        {1, 2,   4, 1, 2, false, 60},
+        {1, 2,   1, 1, 1, false, 60},
+        {1, 10,  4, 1, 2, false, 60},
+        {2, 2,   4, 1, 2, false, 60}, /* as near to each other as this they are as one */
+        {2, 6,   4, 1, 2, true,  60}, /* a quarter of 26 mm is 6.5 mm */
+        {2, 7.5, 4, 2, 4, true,  30},
+        {2, 10,  4, 2, 4, true,  30},
+        {4, 1,   4, 2, 4, false, 15},
     };
     enum { SIDE = 20, N = SIDE * SIDE * SIDE };
     static int16_t values[N];

@@ -195,7 +195,8 @@ static void options(lob_rows *to, void *user)
                  "what a label loses, in the first growth, twice as far from its strokes as the "
                  "others' strokes are, and than a tenth of the shortest side of what is drawn of a "
                  "structure; in the second, far outside its outlines; with strokes on one slice, "
-                 "or on two less than 10 mm apart, at most 2"),
+                 "or on two less than 10 mm and a quarter of the strokes' longest side apart, at "
+                 "most 2"),
         OPT_REAL("shape", &o->shape, "NATS", 0, 16,
                  "what outlines that are interpolated between slices with strokes may add or "
                  "take, in the second growth, shared by all structures"),
@@ -210,8 +211,8 @@ static void options(lob_rows *to, void *user)
             "the second, half as much, or not where growth over the image decides (see refine)"),
         OPT_INT("passes", &o->passes, "N", 1, 2,
                 "growths; left out: 2, but 1 where no slice has strokes of two labels, only one "
-                "slice has strokes (or two less than 10 mm apart) or slices across several axes "
-                "have, and in 2D"),
+                "slice has strokes (or two as near to each other as for --far) or slices across "
+                "several axes have, and in 2D"),
         OPT_INT("coarse", &w->coarse, "VOXELS", 1000, INT32_MAX,
                 "the first of two growths is on a coarser grid where the box has more voxels"),
         OPT_FRAME(&w->files.frame, "image"),
