@@ -106,7 +106,7 @@ def test_a_task_that_is_killed_ends_all(slurm, whole, scan, how):
             assert lines in ([], ["lobule components: cancelled"]), said
             killed += 1
         assert contents(scan) == before, said
-    assert killed > 2
+    assert killed > 0
 
 
 def assert_all_fail(slurm, folder, line, code, *parts, **more):
