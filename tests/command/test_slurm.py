@@ -88,7 +88,9 @@ def test_a_task_that_is_killed_ends_all(slurm, whole, scan, how):
     ended(step, scan, 120)
     takes_s = time.monotonic() - begin
     (scan / "labels.nii").unlink()
-    for number in moments:
+    for turn, number in enumerate([*moments] * 3):
+        if turn >= len(moments) and killed > 2:  # else the work was faster than when it was timed
+            break
         step = srun(slurm, scan, *LINE)
         started(step, scan)
         time.sleep(takes_s * number / len(moments))
@@ -106,7 +108,7 @@ def test_a_task_that_is_killed_ends_all(slurm, whole, scan, how):
             assert lines in ([], ["lobule components: cancelled"]), said
             killed += 1
         assert contents(scan) == before, said
-    assert killed > 0
+    assert killed > 2
 
 
 def assert_all_fail(slurm, folder, line, code, *parts, **more):
