@@ -85,7 +85,7 @@ typedef struct {
     double spacing_mm[3]; /* of its grid */
     double blur_mm;       /* of the shares; 0: none */
     double smooth_mm, edge;
-    bool keep;                /* refine.h; of one structure, second growth */
+    bool keep;                /* refine.h; of one structure, second growth, where the image votes */
     double settle, settle_mm; /* refine.h; where slices are thick */
     double shape_mm;          /* distance to the outline that is worth a nat; second growth */
 } lob_segment_growth;

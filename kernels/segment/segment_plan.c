@@ -363,7 +363,6 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
             .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth) *
                                          (plan->thin ? thin_smooth : 1)),
             .edge = lob_plan_number(o->edge * (first ? 1 : second_edge)),
-            .keep = !first && plan->count == 2,
             .shape_mm = first ? 0 : lob_plan_number(plan->coarse_least_mm),
         };
         if (plan->thick) {
@@ -371,6 +370,7 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
             g->settle = thick_settle;
             g->settle_mm = lob_plan_number(o->smooth * thick_sigma * mm);
         }
+        g->keep = !first && plan->count == 2 && g->edge > 0;
         for (int a = 0; a < 3; a++)
             g->spacing_mm[a] = first && coarse ? lob_plan_number(plan->coarse_mm[a])
                                                : image->geometry.spacing_mm[a];

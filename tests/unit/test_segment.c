@@ -415,6 +415,7 @@ TEST(one_slice_is_grown_once_and_reaches_far)
         assert_int_equal(plan.passes, cases[k].passes);
         assert_true(plan.options.far == cases[k].taken);
         assert_int_equal(plan.thick, cases[k].thick);
+        assert_int_equal(plan.growth[1].keep, !cases[k].thick);
         assert_true(plan.ends * cases[k].drawn * cases[k].apart == cases[k].beyond);
     }
 }
