@@ -1,52 +1,9 @@
-/* Refining's options, and its steps as both backends do them. */
+/* The steps of refining, as both backends do them. */
 #include "kernels/filters/gaussian/gaussian.h"
 #include "kernels/refine/refine_job.h"
 #include "kernels/share.h"
 
 #include <math.h>
-
-lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3])
-{
-    const double h = lob_least_spacing(dims, spacing_mm);
-    return (lob_refine_options){.smooth_mm = h,
-                                .edge = 1,
-                                .edge_mm = h,
-                                .edge_smooth_mm = 0.7 * h,
-                                .settle = 0.28,
-                                .settle_mm = 2 * h,
-                                .settle_rounds = 8};
-}
-
-lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options *o,
-                            lob_error *error)
-{
-    const double lengths[] = {o->smooth_mm, o->edge_mm, o->edge_smooth_mm};
-    for (int i = 0; i < 3; i++)
-        if (!(lengths[i] >= 0 && lengths[i] <= 1e6))
-            return lob_fail(error, LOB_EARG, "refining: the length %g is out of its range",
-                            lengths[i]);
-    if (!(o->edge >= 0 && o->edge <= 1))
-        return lob_fail(error, LOB_EARG, "refining: the image's share %g is not in 0..1", o->edge);
-    if (o->edge > 0 && o->edge_mm == 0)
-        return lob_fail(error, LOB_EARG, "refining: means need a length above 0");
-    if (in->shares && !(o->settle >= 0 && o->settle <= 100 && o->settle_mm > 0 &&
-                        o->settle_mm <= 1e6 && o->settle_rounds >= 1 && o->settle_rounds <= 1000))
-        return lob_fail(error, LOB_EARG, "refining: a number to settle by is out of its range");
-    if (in->label_count < 2 || in->background < 1 || in->background > in->label_count)
-        return lob_fail(error, LOB_EARG, "refining: %d labels with background %d", in->label_count,
-                        in->background);
-    if (in->wall_count < 0 || (in->wall_count > 0 && !in->walls))
-        return lob_fail(error, LOB_EARG, "refining: %d walls", in->wall_count);
-    for (int i = 0; i < 2 * in->wall_count; i++)
-        if (in->walls[i] < 1 || in->walls[i] > in->label_count || in->walls[i] == in->background ||
-            (i % 2 && in->walls[i] == in->walls[i - 1]))
-            return lob_fail(error, LOB_EARG, "refining: label %d is no wall and has none",
-                            in->walls[i]);
-    if (in->image->channels < 1 || in->image->channels > LOB_REFINE_MAX_CHANNELS)
-        return lob_fail(error, LOB_EARG, "refining: an image of %d channels, at most %d",
-                        in->image->channels, LOB_REFINE_MAX_CHANNELS);
-    return LOB_OK;
-}
 
 /* ---- memory ---- */
 
@@ -507,9 +464,10 @@ static lob_status run_steps(lob_refine_job *j)
 
 /*
  * Widen the box of all labels but the background as far as refining may change the volume, or look
- * at it. No label grows out of its box: beyond a flat border its share is below 1/2. A share above
- * the least that lets the image vote is found within REACH - 4 sigma of the box, and the mean there
- * takes 4 sigma more. Beyond, all is background, as a repeated edge has it.
+ * at it. A share above the least that lets the image vote is found within REACH - 4 sigma of the
+ * box, and the mean there takes 4 sigma more. Smoothed votes are below 1/2 beyond a flat border of
+ * these, and below 3/8, the least that takes a voxel where labels keep their volume, from a third
+ * of their own sigma on. Beyond, all is background, as a repeated edge has it.
  *
  * Returns false where the box is the whole volume.
  */
@@ -517,11 +475,12 @@ static bool widen(lob_box *box, const lob_volume *image, const lob_refine_option
 {
     const lob_dims d = image->dims;
     enum { REACH = 7 };
+    const double votes = options->keep ? options->edge_smooth_mm / 3 : 0;
+    const double mm = fmax(REACH * options->edge_mm, (REACH - 4) * options->edge_mm + votes);
     int64_t margin[3];
     for (int a = 0; a < 3; a++) {
-        const double mm = image->geometry.spacing_mm[a];
-        const double sigma = options->edge > 0 ? options->edge_mm / mm : 0;
-        const double wide = ceil(REACH * sigma) + 2;
+        const double voxels = options->edge > 0 ? mm / image->geometry.spacing_mm[a] : 0;
+        const double wide = ceil(voxels) + 2;
         margin[a] = wide < (double)lob_side(d, a) ? (int64_t)wide : lob_side(d, a);
     }
     lob_box_widen(box, margin, d);

@@ -107,7 +107,8 @@ static void small_part_make(small_part *p, uint64_t number)
     p->options.smooth_mm = random_chance(&state, 30) ? 0 : 6 * random_double(&state);
     p->options.edge = random_chance(&state, 40) ? 0 : random_chance(&state, 60) ? 1 : 0.7;
     p->options.edge_mm = 0.3 + 1.7 * random_double(&state);
-    p->options.edge_smooth_mm = random_chance(&state, 30) ? 0 : random_double(&state);
+    p->options.edge_smooth_mm = (random_chance(&state, 40) ? 8 : 1) * random_double(&state);
+    if (random_chance(&state, 30)) p->options.edge_smooth_mm = 0;
     p->options.keep = number % 2;
 }
 
