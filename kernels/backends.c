@@ -57,9 +57,9 @@ lob_status lob_backend_open(const lob_backend **backend, lob_context *context, c
         *backend = opened ? gpu : &cpu;
         return LOB_OK;
     }
-    if (!gpu || strncmp(choice, gpu->name, strlen(gpu->name)) != 0)
-        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
-                             "this build has no backend named %s", choice);
+    if (strncmp(choice, "cuda", strlen("cuda")) != 0)
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU, "no backend is named %s",
+                             choice);
     const lob_status st = lob_device_open(&context->device, choice, error);
     if (st == LOB_OK) *backend = gpu;
     return st;

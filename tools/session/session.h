@@ -192,7 +192,7 @@ void lob_time_text(char text[32]);
 /* The progress callback of a session's context. */
 int lob_session_progress(void *session, double done);
 
-/* Is the backend of --device part of this program? Returns LOB_OK, LOB_EARG or LOB_EDEVICE. */
+/* May this command have the devices of --device? Returns LOB_OK or LOB_EARG. */
 lob_status lob_device_check(lob_session *s);
 
 /* Does --device of a line say the same as that of its recipe? */

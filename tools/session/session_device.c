@@ -11,9 +11,8 @@
 
 struct lob_opening {
     pthread_t thread;
-    const lob_backend *backend; /* whose device it is */
-    char choice[24];            /* as lob_device_open wants it */
-    int sharers;                /* of the GPU, in this process */
+    char choice[24]; /* as lob_device_open wants it */
+    int sharers;     /* of the GPU, in this process */
     lob_device *device;
     lob_status status;
     lob_error error;
@@ -69,17 +68,13 @@ int lob_session_devices(const lob_session *s)
 /* What is to be opened; false: nothing, the CPU serves. */
 static bool plan(lob_session *s, lob_opening *o)
 {
-    snprintf(s->device_why, sizeof s->device_why,
-             is_any(s) ? "auto: there is no other" : "asked for");
-    const lob_backend *const backend =
-        is_any(s) ? lob_backends[1] : lob_backend_named(s->device.backend);
-    const int own = backend && backend != lob_backends[0] ? lob_session_gpu(s) : -1;
-    *o = (lob_opening){
-        .backend = backend, .choice = "auto", .sharers = sharers_of(s, lob_ranks_inside())};
-    if (own >= 0 || !is_any(s))
-        snprintf(o->choice, sizeof o->choice, "%s:%d", backend ? backend->name : "",
-                 own >= 0 ? own : 0);
-    return backend && backend != lob_backends[0];
+    const bool any = is_any(s);
+    snprintf(s->device_why, sizeof s->device_why, any ? "auto: there is no other" : "asked for");
+    const bool gpu = any ? lob_backends[1] != NULL : strcmp(s->device.backend, "cuda") == 0;
+    const int own = gpu ? lob_session_gpu(s) : -1;
+    *o = (lob_opening){.choice = "auto", .sharers = sharers_of(s, lob_ranks_inside())};
+    if (own >= 0 || !any) snprintf(o->choice, sizeof o->choice, "cuda:%d", own >= 0 ? own : 0);
+    return gpu;
 }
 
 static void *open_planned(void *user)
@@ -94,7 +89,7 @@ static void *open_planned(void *user)
 static lob_status adopt(lob_session *s, const lob_opening *o)
 {
     if (o->status == LOB_OK) {
-        s->backend = o->backend;
+        s->backend = lob_backends[1];
         s->context.device = o->device;
         if (is_any(s)) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
         return LOB_OK;
@@ -199,7 +194,6 @@ lob_status lob_session_device_begin(lob_session *s, int64_t voxels)
 
 lob_status lob_device_check(lob_session *s)
 {
-    char known[64] = "";
     s->backend = lob_backends[0];
     snprintf(s->device_why, sizeof s->device_why, "no other was needed");
     const bool everything = strcmp(s->device.backend, "all") == 0;
@@ -220,16 +214,7 @@ lob_status lob_device_check(lob_session *s)
                             : ", components, filter, growcut, supervoxels and "
                               "threshold --local");
     }
-    if (only_plans(s) || strcmp(s->device.backend, "auto") == 0 ||
-        strcmp(s->device.backend, "all") == 0 || lob_backend_named(s->device.backend))
-        return LOB_OK;
-    for (const lob_backend *const *b = lob_backends; *b; b++) {
-        const size_t n = strlen(known);
-        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*b)->name);
-    }
-    return lob_fail(&s->error, LOB_EDEVICE,
-                    "--device %s: not available, this program was built for %s; try --device cpu",
-                    s->device.backend, known);
+    return LOB_OK;
 }
 
 lob_status lob_device_settle(lob_session *s, lob_status status)
