@@ -93,7 +93,7 @@ lob_status lob_seeds_judge(const neighbours *n, int64_t voxels, int32_t count, l
                              count);
     if ((double)(voxels - n->labelled) < least_unknown * (double)voxels)
         return lob_fail_hint(error, LOB_EDATA, LOB_HINT_TRUST_SEEDS,
-                             "seeds cover %lld of %lld voxels, so nothing is left to grow: are "
+                             "covers %lld of %lld voxels, so nothing is left to grow: are "
                              "image and seeds swapped? 0 is unknown",
                              (long long)n->labelled, (long long)voxels);
     return LOB_OK;

@@ -49,7 +49,7 @@ def test_nothing_to_grow(tmp_path, left, code):
     if code == 0:
         assert done.returncode == 0, done.stderr
         return
-    assert_one_line(done, 65, f"seeds.nii: seeds cover {20000 - left} of 20000 voxels", "swapped?", TRUST)
+    assert_one_line(done, 65, f"seeds.nii: covers {20000 - left} of 20000 voxels", "swapped?", TRUST)
     good("growcut", "scan.nii", "seeds.nii", "-o", "out.nii", TRUST, cwd=tmp_path)
 
 
