@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /*
  * Four of Okabe and Ito ("Color universal design", 2008) and what lies farthest from them and from
@@ -182,6 +183,47 @@ lob_status lob_label_names_complete(lob_label_names *names, const lob_label_name
         LOB_TRY(lob_label_names_add(names, row->label, row->name, &row->colour, row->terminology));
     }
     return lob_label_names_settle(names);
+}
+
+/* Does a row's name tell its label from the others of the list? */
+static bool tells(const lob_label_names *names, const lob_label_name *row)
+{
+    if (!row->name[0] || strcasecmp(row->name, "n/a") == 0) return false;
+    for (int32_t i = 0; i < names->count; i++)
+        if (names->rows[i].label != row->label && strcasecmp(names->rows[i].name, row->name) == 0)
+            return false;
+    return true;
+}
+
+/* The row that gives this name alone to another label; NULL: none. */
+static const lob_label_name *find_other(const lob_label_names *known, const lob_label_name *row,
+                                        const lob_label_names *names)
+{
+    const lob_label_name *const own = lob_label_names_find(known, row->label);
+    if (own && strcasecmp(own->name, row->name) == 0) return NULL;
+    for (int32_t i = 0; i < known->count; i++) {
+        const lob_label_name *const k = &known->rows[i];
+        if (strcasecmp(k->name, row->name) == 0)
+            return tells(known, k) && tells(names, row) ? k : NULL;
+    }
+    return NULL;
+}
+
+lob_status lob_label_names_join(lob_label_names *names, const lob_label_names *from,
+                                lob_error *error)
+{
+    if (from->count > LOB_LABEL_NAMES_PAINTED) return LOB_OK;
+    for (int32_t i = 0; i < from->count; i++) {
+        const lob_label_name *const row = &from->rows[i];
+        const lob_label_name *const other = find_other(names, row, from);
+        if (other)
+            return lob_fail(error, LOB_EDATA,
+                            "calls label %d '%s', which is label %d in those before it; give "
+                            "structures the same labels in all",
+                            row->label, row->name, other->label);
+    }
+    if (lob_label_names_complete(names, from) == LOB_OK) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 
 lob_status lob_label_names_copy(lob_label_names *out, const lob_label_names *names)

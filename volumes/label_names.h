@@ -32,6 +32,9 @@ typedef struct {
 /* The most names that one list holds. */
 enum { LOB_LABEL_NAMES_MAX = 1 << 20 };
 
+/* Longer lists are a program's, not a painter's. */
+enum { LOB_LABEL_NAMES_PAINTED = 4096 };
+
 /*
  * Name a label; one that has a name already gets this one.
  *
@@ -59,6 +62,16 @@ lob_status lob_label_names_settle(lob_label_names *names);
 /* Take the rows of labels that have none yet. Returns LOB_OK, LOB_EARG (too many) or LOB_ENOMEM,
  * with names to be freed and not used. */
 lob_status lob_label_names_complete(lob_label_names *names, const lob_label_names *from);
+
+/*
+ * Complete the names of labels that are to be voted on together, unless a name that one of `from`
+ * has is another label's here. Names that several labels of a list share, and n/a, tell nothing,
+ * nor do lists of more than LOB_LABEL_NAMES_PAINTED.
+ *
+ * Returns LOB_OK, LOB_EDATA or LOB_ENOMEM.
+ */
+lob_status lob_label_names_join(lob_label_names *names, const lob_label_names *from,
+                                lob_error *error);
 
 /* The row of a label, or NULL. */
 const lob_label_name *lob_label_names_find(const lob_label_names *names, int32_t label);

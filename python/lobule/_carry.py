@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import weakref
 from collections.abc import Iterator, Sequence
 from ctypes import byref, pointer
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -14,7 +15,7 @@ from . import _abi, _device
 from ._asked import choice, in_mm, put, spacing_of
 from ._errors import InputError
 from ._grow import begin
-from ._library import Call, library
+from ._library import Call, check, library
 from ._public import Options, Size, public, shown
 from ._volumes import DTYPES, Labels, Source, source, taken, view, volume
 
@@ -84,9 +85,10 @@ def fuse(
     put(chosen, patch=patch, search=search, floor=floor)
     chosen.majority = choice("method", method, Method) == 1
     given = list(_pairs(atlases))
-    pairs, kept, seen = (_abi.lob_fuse_atlas * len(given))(), [], of.described()
+    pairs, kept, seen, names = (_abi.lob_fuse_atlas * len(given))(), [], of.described(), _Names()
     for i, (scan, painted) in enumerate(given):
         moved, own = of.beside(scan, f"atlas {i}"), of.labels(painted, f"the labels of atlas {i}")
+        names.join(getattr(own, "source", None), f"the labels of atlas {i}")
         pairs[i] = _abi.lob_fuse_atlas(pointer(moved[0]), pointer(own.own()))
         kept.append((moved, own))
     asked = _abi.lob_fuse_input(pointer(seen), pairs, len(given))
@@ -111,6 +113,23 @@ def fuse(
         return Voted(labels, of.give(share, False))
     finally:
         library.lob_fuse_output_free(byref(out))
+
+
+class _Names:
+    """What labels are called that are to be voted on together."""
+
+    def __init__(self) -> None:
+        self.known = _abi.lob_label_names()
+        weakref.finalize(self, library.lob_label_names_free, byref(self.known))
+
+    def join(self, labels: Any, what: str) -> None:
+        """Refuse names that are other labels' in those before."""
+        own, error = _abi.lob_label_names(), _abi.lob_error()
+        for label, name in (labels.names() if isinstance(labels, Source) else {}).items():
+            library.lob_label_names_put(byref(own), label, name.encode(), None, None)
+        status = library.lob_label_names_join(byref(self.known), byref(own), byref(error))
+        library.lob_label_names_free(byref(own))
+        check(status, error, what)
 
 
 FATES = ("used", "others are nearer", "the scan itself", "no labels", "cannot be registered")
@@ -170,10 +189,16 @@ def carry(
     )  # fmt: skip
     if background is not None and strokes is None:
         raise InputError("background is a label of strokes, which are not given")
-    kept, seen, drawn_at = [_atlas(of, call, i, *pair) for i, pair in enumerate(_pairs(atlases))], of.described(), None
+    kept: list[tuple[Any, _abi.lob_volume, Labels]] = []
+    seen, drawn_at, names = of.described(), None, _Names()
     if strokes is not None:
-        lines, _kept = of.beside(_fetched(strokes, "strokes", call), "strokes")
+        lines, drawn = of.beside(_fetched(strokes, "strokes", call), "strokes")
         drawn_at = pointer(lines)
+        names.join(drawn, "strokes")
+    for i, (scan, painted) in enumerate(_pairs(atlases)):
+        kept.append(_atlas(of, call, i, scan, painted))
+        if scan is not image:  # it is left out
+            names.join(kept[i][2].source, f"the labels of atlas {i}")
 
     def read(_user: Any, i: int, scan: Any, painted: Any, _error: Any) -> int:
         ctypes.memmove(scan, byref(kept[i][1]), ctypes.sizeof(_abi.lob_volume))

@@ -172,6 +172,19 @@ def test_names_come_into_tables(case, tmp_path):
     assert list(again["name"]) == list(table["name"])
 
 
+def test_names_that_are_other_labels_are_not_voted_on(case, tmp_path):
+    scan, _, truth = images(case)
+    (tmp_path / "names.tsv").write_text("index\tname\n2\tspleen\n4\tliver\n")
+    good("convert", "--labels", case / "truth.nii.gz", "other.nii.gz", "--label-table", "names.tsv", cwd=tmp_path)
+    other = nibabel.load(tmp_path / "other.nii.gz")
+    line = "calls label 2 'spleen', which is label 4 in those before it"
+    for call in (lobule.fuse, lobule.carry):
+        with pytest.raises(lobule.InputError, match=f"^the labels of atlas 1: {line}"):
+            call(scan, [(images(case)[0], truth), (images(case)[0], other)])
+    with pytest.raises(lobule.InputError, match="^the labels of atlas 0: calls label 2 'liver', which is label 4"):
+        lobule.carry(scan, [(images(case)[0], truth)], strokes=other)
+
+
 @pytest.mark.parametrize("shape", [(20, 60, 64), (60, 64)])
 def test_cells_with_their_table(tmp_path, shape):
     """In micrometres and in millimetres, of a volume and of one slice."""
@@ -584,6 +597,7 @@ REFUSED = [
     ("seeds that are none", lambda a: lobule.growcut(a, None), "seeds: no image, but None"),
     ("a mask's name", lambda a: lobule.components(a, mask="mask.nii"), "mask: 'mask.nii' is a name"),
     ("memory below nothing", lambda a: lobule.components(a, max_memory=-1), "max_memory is -1; it is a number of bytes"),
+    ("half a byte", lambda a: lobule.components(a, max_memory=1.5), "max_memory is 1.5; it is a number of bytes"),
     ("a choice below its range", lambda a: lobule.segment(a, seeds_in(a), background=-1), "background is -1; it is from 0"),
     ("a choice beyond its range", lambda a: lobule.segment(a, seeds_in(a), whole=1.5), "whole is 1.5; it is from 0 to 1"),
     ("a choice that is no number", lambda a: lobule.segment(a, seeds_in(a), far=np.nan), "far is -?nan; it is from 0 to 16"),

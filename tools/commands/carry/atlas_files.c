@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* The path that a table has as `name`, relative to it; table NULL: to nothing. NULL without memory.
  */
@@ -90,54 +89,6 @@ lob_status lob_atlas_table(lob_session *s, lob_atlas_files *files, const char *p
     return st;
 }
 
-static bool is_called(const lob_label_names *names, int32_t label, const char *name)
-{
-    const lob_label_name *const row = lob_label_names_find(names, label);
-    return row && strcasecmp(row->name, name) == 0;
-}
-
-/* Does a row's name tell its label from the others of the list? */
-static bool tells(const lob_label_names *names, const lob_label_name *row)
-{
-    if (!row->name[0] || strcasecmp(row->name, "n/a") == 0) return false;
-    for (int32_t i = 0; i < names->count; i++)
-        if (names->rows[i].label != row->label && strcasecmp(names->rows[i].name, row->name) == 0)
-            return false;
-    return true;
-}
-
-/* The row in which the atlases before give this name alone to another label; NULL: none. */
-static const lob_label_name *find_other(const lob_label_names *known, const lob_label_name *row,
-                                        const lob_label_names *names)
-{
-    if (is_called(known, row->label, row->name)) return NULL;
-    for (int32_t i = 0; i < known->count; i++) {
-        const lob_label_name *const k = &known->rows[i];
-        if (strcasecmp(k->name, row->name) == 0)
-            return tells(known, k) && tells(names, row) ? k : NULL;
-    }
-    return NULL;
-}
-
-lob_status lob_atlas_names(lob_session *s, lob_atlas_files *files, const lob_label_names *names,
-                           const char *path)
-{
-    enum { MOST = 4096 }; /* longer lists are a program's, not a painter's */
-    for (int32_t i = 0; i < names->count && names->count <= MOST; i++) {
-        const lob_label_name *const row = &names->rows[i];
-        const lob_label_name *const other = find_other(&files->known, row, names);
-        if (other)
-            return lob_fail_file(
-                &s->error, LOB_EDATA, path,
-                "calls label %d '%s', which is label %d in atlases before it; give "
-                "structures the same labels in all (lobule labels --map)",
-                row->label, row->name, other->label);
-    }
-    if (names->count > MOST || lob_label_names_complete(&files->known, names) == LOB_OK)
-        return LOB_OK;
-    return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-}
-
 lob_status lob_atlas_spare(lob_session *s, const lob_atlas_files *files, const char *output)
 {
     for (int i = 0; i < files->count && output; i++)
@@ -154,6 +105,5 @@ void lob_atlas_files_free(lob_atlas_files *files)
         LOB_FREE(files->file[i].image, files->file[i].labels);
     }
     free(files->file);
-    lob_label_names_free(&files->known);
     *files = (lob_atlas_files){NULL};
 }

@@ -11,7 +11,6 @@ typedef struct {
 typedef struct {
     lob_atlas_file *file; /* count, malloc'ed */
     int count;
-    lob_label_names known; /* of the atlases that lob_atlas_names has seen */
 } lob_atlas_files;
 
 /* Add a pair, "IMAGE,LABELS". Returns LOB_OK, LOB_EARG or LOB_ENOMEM. */
@@ -23,14 +22,6 @@ lob_status lob_atlas_add(lob_session *s, lob_atlas_files *files, const char *pai
  * empty; a pair for the second time), or what reading a file does.
  */
 lob_status lob_atlas_table(lob_session *s, lob_atlas_files *files, const char *path, int most);
-
-/*
- * Refuse labels of which one has a name that belongs to another label in the atlases before: votes
- * would mix structures. Names that several labels of a list share, and n/a, say nothing. Returns
- * LOB_OK, LOB_EDATA or LOB_ENOMEM.
- */
-lob_status lob_atlas_names(lob_session *s, lob_atlas_files *files, const lob_label_names *names,
-                           const char *path);
 
 /* Is none of them this output? Returns LOB_OK, LOB_EARG or LOB_ENOMEM. */
 lob_status lob_atlas_spare(lob_session *s, const lob_atlas_files *files, const char *output);

@@ -15,7 +15,8 @@ typedef struct {
 
     lob_session *session;
     lob_atlas_files files;
-    int64_t held; /* by the atlas that was read last */
+    lob_label_names names; /* of strokes, and of atlases so far */
+    int64_t held;          /* by the atlas that was read last */
     lob_volume image, drawn;
     lob_carry_output found;
 } lob_carry_work;

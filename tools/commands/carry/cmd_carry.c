@@ -32,6 +32,13 @@ static void give_last(lob_session *s, work *w)
     w->held = 0;
 }
 
+/* Labels that are called otherwise would be mixed. */
+static lob_status join_names(lob_session *s, work *w, const lob_label_names *names,
+                             const char *path)
+{
+    return lob_session_name(s, lob_label_names_join(&w->names, names, &s->error), path, NULL);
+}
+
 /* An atlas for the job; the time of reading is no time of computing. */
 static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *labels,
                              lob_error *error)
@@ -47,7 +54,7 @@ static lob_status read_atlas(void *user, int i, lob_volume *image, lob_volume *l
     if (st == LOB_OK) st = lob_grid_one_channel(s, image, f->image);
     if (st == LOB_OK) st = lob_grid_read_labels(s, labels, f->labels, image, f->image);
     if (st == LOB_OK && !lob_same_file(w->scan, f->image)) /* else it is left out */
-        st = lob_atlas_names(s, &w->files, &labels->names, f->labels);
+        st = join_names(s, w, &labels->names, f->labels);
     if (st == LOB_OK) w->held += lob_volume_bytes(labels);
     if (st == LOB_OK) {
         lob_session_compute(s, "carrying");
@@ -68,7 +75,9 @@ static lob_status read_inputs(lob_session *s, work *w)
     LOB_TRY(lob_grid_one_channel(s, &w->image, w->scan));
     LOB_TRY(lob_session_check(s, &w->image, LOB_I32, 1, w->out));
     LOB_TRY(lob_session_check(s, &w->image, LOB_F32, 1, w->doubt));
-    return w->strokes ? lob_grid_read(s, &w->drawn, w->strokes, &w->image, w->scan) : LOB_OK;
+    if (!w->strokes) return LOB_OK;
+    LOB_TRY(lob_grid_read(s, &w->drawn, w->strokes, &w->image, w->scan));
+    return join_names(s, w, &w->drawn.names, w->strokes);
 }
 
 /* ---- computing ---- */
@@ -115,6 +124,7 @@ static void release(void *user)
     LOB_VOLUMES_FREE(&w->image, &w->drawn);
     lob_carry_output_free(&w->found);
     lob_atlas_files_free(&w->files);
+    lob_label_names_free(&w->names);
 }
 
 static void options(lob_rows *to, void *user)

@@ -11,6 +11,7 @@ typedef struct {
     lob_steps atlases;
 
     lob_atlas_files files;
+    lob_label_names names; /* of atlases so far */
     lob_volume on, shares, image[LOB_FUSE_MAX_ATLASES], of[LOB_FUSE_MAX_ATLASES];
     lob_fuse_output found;
 } work;
@@ -37,7 +38,8 @@ static lob_status read_inputs(lob_session *s, work *w)
         const lob_atlas_file *const f = &w->files.file[i];
         if (w->method == 0) LOB_TRY(lob_grid_read(s, &w->image[i], f->image, &w->on, w->scan));
         LOB_TRY(lob_grid_read_labels(s, &w->of[i], f->labels, &w->on, w->scan));
-        LOB_TRY(lob_atlas_names(s, &w->files, &w->of[i].names, f->labels));
+        const lob_status st = lob_label_names_join(&w->names, &w->of[i].names, &s->error);
+        LOB_TRY(lob_session_name(s, st, f->labels, NULL));
     }
     return LOB_OK;
 }
@@ -111,6 +113,7 @@ static void release(void *user)
     for (int i = 0; i < LOB_FUSE_MAX_ATLASES; i++) LOB_VOLUMES_FREE(&w->image[i], &w->of[i]);
     lob_fuse_output_free(&w->found);
     lob_atlas_files_free(&w->files);
+    lob_label_names_free(&w->names);
 }
 
 static void options(lob_rows *to, void *user)
