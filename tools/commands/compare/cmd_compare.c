@@ -1,15 +1,154 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/levels/levels.h"
+#include "kernels/scores/partition.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compare/compare_work.h"
 #include "tools/options/options.h"
 #include "tools/table/table_file.h"
 #include "tools/table/terminal_table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 typedef lob_compare_work work;
+
+/* ---- values ---- */
+
+typedef struct {
+    int64_t voxels, different, odd; /* odd: finite or the same infinity in one volume only */
+    double largest, sum, squares;   /* over voxels finite in both */
+    int64_t where;                  /* first voxel of the largest difference */
+    int64_t compared;
+} difference;
+
+static void add_block(difference *d, const double *a, const double *b, int64_t first, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))) {
+            d->compared += isfinite(a[i]) != 0;
+            continue;
+        }
+        d->different++;
+        if (!isfinite(a[i]) || !isfinite(b[i])) {
+            d->odd++;
+            continue;
+        }
+        const double apart = fabs(a[i] - b[i]);
+        d->compared++;
+        d->sum += apart;
+        d->squares += apart * apart;
+        if (apart > d->largest) {
+            d->largest = apart;
+            d->where = first + i;
+        }
+    }
+    d->voxels += n;
+}
+
+static void print_values(const difference *d, double mean, double rms, const lob_volume *v)
+{
+    printf("voxels               %" PRId64 "\n", d->voxels);
+    printf("different            %" PRId64 "\n", d->different);
+    printf("finite in one only   %" PRId64 "\n", d->odd);
+    printf("largest difference   %.9g", d->largest);
+    if (d->largest > 0) {
+        const int64_t at = d->where % lob_voxels(v);
+        printf(" at voxel (%" PRId64 ", %" PRId64 ", %" PRId64 ")", at % v->dims.nx,
+               at / v->dims.nx % v->dims.ny, at / v->dims.nx / v->dims.ny);
+        if (v->channels > 1) printf(" of channel %" PRId64, d->where / lob_voxels(v));
+    }
+    printf("\nmean difference      %.9g\nroot mean square     %.9g\n%s\n", mean, rms,
+           d->different ? "different" : "equal");
+}
+
+static lob_status compare_values(lob_session *s, lob_compare_work *w)
+{
+    const lob_volume *const a = &w->a, *const b = &w->b;
+    enum { BLOCK = 4096 };
+    if (a->channels != b->channels)
+        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", w->a_path,
+                        a->channels, w->b_path, b->channels);
+    const int64_t n = lob_voxels(a) * a->channels;
+    difference d = {0};
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        double values[2][BLOCK];
+        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
+        lob_volume_values(values[0], a, first, count);
+        lob_volume_values(values[1], b, first, count);
+        add_block(&d, values[0], values[1], first, count);
+    }
+    /* Doubles do not tell 64-bit integers apart beyond 2^53. */
+    const bool wide = a->type == b->type && (a->type == LOB_I64 || a->type == LOB_U64);
+    if (wide && a->slope == b->slope && a->inter == b->inter) {
+        d.different = 0;
+        for (int64_t i = 0; i < n; i++)
+            d.different += ((const uint64_t *)a->data)[i] != ((const uint64_t *)b->data)[i];
+    }
+    const double mean = d.compared ? d.sum / (double)d.compared : 0.0;
+    const double rms = d.compared ? sqrt(d.squares / (double)d.compared) : 0.0;
+    cJSON_AddBoolToObject(s->results, "equal", d.different == 0);
+    LOB_JSON_NUMBERS(s->results, {"voxels", d.voxels}, {"different", d.different},
+                     {"finite_in_one_only", d.odd}, {"largest_difference", d.largest},
+                     {"mean_difference", mean}, {"root_mean_square", rms});
+    lob_session_doing(s, "printing");
+    if (!w->json) print_values(&d, mean, rms, a);
+    return d.different && w->strict ? LOB_EDIFFER : LOB_OK;
+}
+
+/* ---- supervoxels ---- */
+
+static lob_status make_dense(lob_session *s, lob_volume *v, int64_t *count, const char *path)
+{
+    lob_label_set set = {0};
+    LOB_TRY(lob_grid_dense(s, v, &set, path));
+    *count = set.count;
+    lob_label_set_free(&set);
+    return LOB_OK;
+}
+
+static lob_status print(lob_session *s, const lob_partition *p, bool quiet)
+{
+    const lob_measure rows[] = {
+        {"voxels",                           "%.0f", (double)p->voxels       },
+        {"supervoxels",                      "%.0f", (double)p->supervoxels  },
+        {"regions",                          "%.0f", (double)p->regions      },
+        {"boundary_recall",                  "%.6f", p->boundary_recall      },
+        {"under_segmentation_error",         "%.6f", p->under_segmentation   },
+        {"under_segmentation_error_neubert", "%.6f", p->under_segmentation_np},
+        {"achievable_segmentation_accuracy", "%.6f", p->achievable_accuracy  },
+        {"explained_variation",              "%.6f", p->explained_variation  },
+        {"compactness",                      "%.6f", p->compactness          },
+        {"contour_density",                  "%.6f", p->contour_density      },
+    };
+    return lob_compare_print(s, rows, LOB_COUNT(rows), quiet);
+}
+
+static lob_status compare_supervoxels(lob_session *s, lob_compare_work *w)
+{
+    const lob_volume *const image = w->image_path ? &w->image : NULL;
+    lob_partition_input in = {.labels = &w->b, .truth = &w->a, .image = image};
+    LOB_TRY(make_dense(s, &w->a, &in.truth_count, w->a_path));
+    LOB_TRY(make_dense(s, &w->b, &in.label_count, w->b_path));
+
+    const bool given = isfinite(w->tolerance.value);
+    const lob_partition_options options = {
+        .tolerance = given ? w->tolerance.value : 1.0,
+        .in_voxels = given ? w->tolerance.voxels : true,
+        .slice_axis = lob_grid_slice_axis(w->slices, &w->b.geometry),
+    };
+    lob_partition measures;
+    LOB_TRY(
+        lob_session_name(s, lob_partition_measure(&measures, &in, &options, &s->context, &s->error),
+                         w->b_path, NULL));
+    cJSON_AddNumberToObject(s->results, "tolerance", options.tolerance);
+    cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
+    cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);
+    lob_session_doing(s, "printing");
+    return print(s, &measures, w->json);
+}
+
+/* ---- the command ---- */
 
 typedef enum { LABELS, VALUES, INSTANCES, SUPERVOXELS } kind;
 
@@ -154,9 +293,9 @@ static const struct {
     const char *last; /* of the results: with it they are complete, and may be printed */
 } kinds[] = {
     [LABELS] = {lob_compare_label_volumes, "labels"         },
-    [VALUES] = {lob_compare_values,        "different"      },
+    [VALUES] = {compare_values,            "different"      },
     [INSTANCES] = {lob_compare_instances,     "merges"         },
-    [SUPERVOXELS] = {lob_compare_supervoxels,   "contour_density"},
+    [SUPERVOXELS] = {compare_supervoxels,       "contour_density"},
 };
 
 static lob_status compare(lob_session *s, void *user)

@@ -28,9 +28,7 @@ typedef struct {
  * table does.
  */
 lob_status lob_compare_label_volumes(lob_session *s, lob_compare_work *w);
-lob_status lob_compare_values(lob_session *s, lob_compare_work *w);
 lob_status lob_compare_instances(lob_session *s, lob_compare_work *compared);
-lob_status lob_compare_supervoxels(lob_session *s, lob_compare_work *w);
 
 /* A measure of the latter two, and the table of all of a file. */
 typedef struct {

@@ -1,12 +1,32 @@
 /* lobule filter: a chain of filters on an image. */
 #include "tools/commands/commands.h"
-#include "tools/commands/filter/filter_work.h"
+#include "tools/commands/filter/filter_steps.h"
+#include "tools/commands/slab_filter.h"
 #include "volumes/free.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef lob_filter_work work;
+typedef struct {
+    const char *out_path, *edge;
+    int slices;
+    lob_filter_chain chain;
+    lob_filter_options options;
+    lob_slabs slabs; /* files, and frame and channel, of a volume in one piece too */
+
+    lob_slab_filter filter; /* of slabs */
+    lob_volume image, out;
+    uint8_t *mask;
+    int64_t frames; /* that are filtered */
+    int channels;   /* of a frame, as read */
+    void *together; /* these, where they lie apart in the file */
+
+    lob_filter_output one; /* of a frame */
+    void *data;            /* the result: channel after channel, frame after frame of each */
+    lob_type type;
+    int out_channels;
+    int64_t out_bytes; /* of all of it */
+} work;
 
 /* ---- frames ---- */
 
@@ -52,7 +72,8 @@ static void keep_frame(work *w, int64_t frame)
 
 /* ---- computing ---- */
 
-lob_status lob_filter_fit(lob_session *s, work *w, const lob_volume *image)
+/* Fit the steps to the image, and find what comes of the first of its frames. */
+static lob_status fit(lob_session *s, work *w, const lob_volume *image)
 {
     lob_filter_chain *const chain = &w->chain;
     lob_filter_chain_fit(chain, image, lob_grid_slice_axis(w->slices, &image->geometry));
@@ -101,6 +122,61 @@ static lob_status compute(lob_session *s, work *w)
     return LOB_OK;
 }
 
+/* ---- some planes at a time: what does not fit in memory, or several tasks share ---- */
+
+/* Is the image to be worked on in slabs? Several tasks have no choice; one takes the whole where a
+ * part does not say enough. */
+static bool goes_in_slabs(lob_session *s, work *w)
+{
+    enum { OUT_AND_WORK = 12 };
+    lob_volume image;
+    if (!lob_slabs_serve(s, &w->slabs, OUT_AND_WORK)) return false;
+    if (s->ranks || w->slabs.plan > 0 || !lob_session_peek(s, &image, w->slabs.path)) return true;
+    lob_filter_chain_fit(&w->chain, &image, lob_grid_slice_axis(w->slices, &image.geometry));
+    return lob_slab_filter_parts(&image, w->chain.step, w->chain.given.count, &w->options);
+}
+
+static lob_status filter_slab(lob_session *s, const lob_slab *slab, void *user)
+{
+    work *const w = user;
+    lob_filter_output *const one = &w->one;
+    const int64_t before = lob_slab_before(slab);
+    LOB_TRY(lob_slab_filter_run(s, &w->filter, slab, one));
+    const void *const own =
+        (const char *)one->data + before * (int64_t)lob_type_of(one->type)->bytes;
+    LOB_TRY(lob_slabs_put(s, &w->slabs, slab, own));
+    lob_slab_filter_drop(s, slab, one);
+    return LOB_OK;
+}
+
+/* The whole command, in slabs: the report is that of a volume in one piece. */
+static lob_status in_slabs(lob_session *s, work *w)
+{
+    const lob_volume *const image = &w->slabs.volume;
+    LOB_TRY(lob_session_device(s));
+    LOB_TRY(lob_slabs_open(s, &w->slabs));
+    LOB_TRY(fit(s, w, image));
+    LOB_TRY(lob_session_check(s, image, w->type, 1, w->out_path));
+    w->filter = (lob_slab_filter){
+        &w->slabs,
+        {.steps = w->chain.step, .step_count = w->chain.given.count},
+        &w->options,
+        (int64_t)lob_type_of(w->type)->bytes
+    };
+    LOB_TRY(lob_slab_filter_begin(s, &w->filter, 0));
+    if (w->slabs.plan > 0) return LOB_OK;
+    const lob_volume made = lob_grid_header(image, w->type);
+    LOB_TRY(lob_slabs_begin(s, &w->slabs, &made, 0, w->out_path, lob_write_defaults()));
+    LOB_TRY(lob_slabs_each(s, &w->slabs, filter_slab, w));
+    lob_filter_note_steps(&w->one, &w->filter.in);
+    w->one.not_data = w->filter.not_data;
+    w->one.working_bytes = w->filter.working_bytes;
+    lob_filter_chain_report(s->results, &w->chain, &w->one);
+    cJSON_AddStringToObject(s->results, "type", lob_type_of(w->type)->name);
+    cJSON_AddNumberToObject(s->results, "channels", w->out_channels);
+    return lob_slabs_commit(s, &w->slabs);
+}
+
 /* ---- the command ---- */
 
 static lob_status prepare(lob_session *s, work *w)
@@ -114,7 +190,7 @@ static lob_status prepare(lob_session *s, work *w)
     lob_volume first = w->image;
     first.channels = w->channels;
     first.frames = 1;
-    LOB_TRY(lob_filter_fit(s, w, &first));
+    LOB_TRY(fit(s, w, &first));
     lob_volume made = {.dims = w->image.dims,
                        .type = w->type,
                        .slope = 1.0,
@@ -149,8 +225,7 @@ static lob_status check(lob_session *s, void *user)
 static lob_status filter(lob_session *s, void *user)
 {
     work *const w = user;
-    if (lob_filter_goes_in_slabs(s, w))
-        return lob_slabs_close(s, &w->slabs, lob_filter_in_slabs(s, w));
+    if (goes_in_slabs(s, w)) return lob_slabs_close(s, &w->slabs, in_slabs(s, w));
     LOB_TRY(prepare(s, w));
     LOB_TRY(compute(s, w));
     return write_result(s, w);

@@ -1,6 +1,8 @@
 /* The report of `lobule growcut`. */
+#include "kernels/levels/levels.h"
 #include "tools/commands/growcut/growcut_work.h"
-#include "tools/commands/level_use.h"
+#include "volumes/free.h"
+#include "volumes/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,6 +95,94 @@ static void report_stats(lob_session *s, const lob_growcut_work *w, const lob_gr
                     (long long)voxels, stats->key_bits);
 }
 
+/* ---- levels ---- */
+
+/* One level of the sample. */
+typedef struct {
+    int64_t voxels, values; /* values: how many different ones */
+} level;
+
+static int fullest_first(const void *a, const void *b)
+{
+    const level *x = a, *y = b;
+    return (x->voxels < y->voxels) - (x->voxels > y->voxels);
+}
+
+/* The value of element i, NaN where it is no data. */
+static double value_at(const lob_data *data, int64_t i)
+{
+    const lob_volume *v = data->image;
+    double value;
+    if (data->mask && !data->mask[i % lob_voxels(v)]) return NAN;
+    lob_values(&value, v->data, v->type, i, 1);
+    value = v->slope * value + v->inter;
+    return isfinite(value) && value >= lob_as_compared(data->range[0], v) &&
+                   value <= lob_as_compared(data->range[1], v)
+               ? value
+               : NAN;
+}
+
+/* Fill the levels of n ascending values; returns how many there are. */
+static int64_t count_levels(level *levels, const double *values, int64_t n, double step)
+{
+    int64_t count = 0;
+    double last = -1.0;
+    for (int64_t i = 0; i < n; i++) {
+        const double at = nearbyint((values[i] - values[0]) / step);
+        if (at != last) levels[count++] = (level){0};
+        levels[count - 1].values += at != last || values[i] != values[i - 1];
+        levels[count - 1].voxels++;
+        last = at;
+    }
+    return count;
+}
+
+/* How a sample of the data uses the levels. */
+typedef struct {
+    int64_t sampled; /* voxels looked at; 0: no data */
+    int64_t levels;  /* the fewest levels that hold 99 % of them */
+    bool merged;     /* values that differ share one of these */
+} level_use;
+
+/* Look at a sample that is the same each time; step: image units per level, > 0. */
+static lob_status find_level_use(level_use *use, const lob_data *data, double step)
+{
+    enum { MAX = 1 << 16 }; /* voxels of the sample, about */
+    const int64_t n = lob_voxels(data->image) * data->image->channels;
+    const int64_t stride = n / MAX | 1; /* odd: not always the same column of rows of 2^k */
+    *use = (level_use){0};
+    double *values = malloc((size_t)(n / stride + 1) * sizeof *values);
+    level *levels = malloc((size_t)(n / stride + 1) * sizeof *levels);
+    const bool allocated = values && levels;
+    for (int64_t i = 0; i < n && allocated; i += stride) {
+        const double value = value_at(data, i);
+        if (!isnan(value)) values[use->sampled++] = value;
+    }
+    if (allocated && use->sampled > 0) {
+        qsort(values, (size_t)use->sampled, sizeof *values, lob_by_real);
+        const int64_t count = count_levels(levels, values, use->sampled, step);
+        qsort(levels, (size_t)count, sizeof *levels, fullest_first);
+        for (int64_t held = 0; 100 * held < 99 * use->sampled; use->levels++) {
+            held += levels[use->levels].voxels;
+            use->merged |= levels[use->levels].values > 1;
+        }
+    }
+    LOB_FREE(values, levels);
+    return allocated ? LOB_OK : LOB_ENOMEM;
+}
+
+/* The value of the data that is farthest from 0. */
+static double farthest_value(const lob_data *data)
+{
+    const int64_t n = lob_voxels(data->image) * data->image->channels;
+    double farthest = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const double value = value_at(data, i);
+        if (fabs(value) > fabs(farthest)) farthest = value; /* not where it is NaN */
+    }
+    return farthest;
+}
+
 /* Warn when a few extreme values, such as padding, leave few levels to all other voxels. */
 static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
                                   const lob_growcut_stats *stats)
@@ -101,18 +191,18 @@ static lob_status report_crowding(lob_session *s, const lob_growcut_work *w,
     const lob_volume *image = &w->image;
     const bool integers = lob_type_of(image->type)->is_integer;
     if (integers && stats->level_step == fabs(image->slope)) return LOB_OK; /* used exactly */
-    lob_level_use use;
+    level_use use;
     const lob_data data = {
         .image = image, .mask = w->mask, .range = {w->options.range[0], w->options.range[1]}
     };
-    if (lob_level_use_of(&use, &data, stats->level_step) != LOB_OK)
+    if (find_level_use(&use, &data, stats->level_step) != LOB_OK)
         return lob_session_no_memory(s, w->slabs.path);
     cJSON_AddNumberToObject(s->results, "levels_of_99_percent", (double)use.levels);
     if (use.merged && use.levels < FEW)
         lob_session_note(s,
                          "%s: values reach %.3g, so 99 %% of the voxels share %lld of 65536 "
                          "levels%s; give --range LO,HI",
-                         w->slabs.path, lob_farthest_value(&data), (long long)use.levels,
+                         w->slabs.path, farthest_value(&data), (long long)use.levels,
                          w->options.slice_axis >= 0 ? " in the slices with such values" : "");
     return LOB_OK;
 }

@@ -1,5 +1,5 @@
 /* Giving the outputs of a job's lines other names. */
-#include "tools/commands/repeat/repetition.h"
+#include "tools/commands/repeat/moved_outputs.h"
 
 #include "io/io.h"
 #include "io/platform.h"

@@ -4,6 +4,9 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/segment/segment_sheet.h"
 #include "tools/commands/segment/segment_work.h"
+#include "tools/picture/mosaic.h"
+#include "tools/session/session.h"
+#include "tools/table/terminal_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,6 +46,142 @@ static lob_status check(lob_session *s, void *user)
     return LOB_OK;
 }
 
+/* ---- reading: strokes where they are, and the box of the scan around them ---- */
+
+/* Slices that are labelled fully become strokes like others, with background around them. */
+static lob_status fill_slices(lob_session *s, work *w)
+{
+    lob_volume all;
+    lob_box box;
+    int64_t margin[3];
+    if (lob_box_of(&box, &w->seeds)) {
+        lob_segment_full_margin(margin, &box, w->whole.geometry.spacing_mm);
+        for (int a = 0; a < 3; a++) {
+            box.first[a] += w->drawn.first[a];
+            margin[a]++;
+        }
+        lob_box_widen(&box, margin, w->whole.dims);
+        LOB_TRY(lob_part_lay(s, &w->seeds, &w->drawn, &box, &w->whole, w->files.seeds));
+        w->drawn = box;
+    }
+    const int64_t stored = lob_volume_bytes(&w->seeds);
+    LOB_TRY(lob_session_take(s, 4 * lob_voxels(&w->seeds), w->files.seeds));
+    LOB_TRY(lob_session_name(
+        s, lob_segment_full(&all, &w->options.background, &w->seeds, &s->context, &s->error),
+        w->files.seeds, NULL));
+    lob_volume_free(&w->seeds);
+    w->seeds = all;
+    lob_session_give(s, 4 * lob_voxels(&w->seeds) + stored - lob_volume_bytes(&w->seeds));
+    w->options.slips = false;
+    return LOB_OK;
+}
+
+static lob_status read_previous(lob_session *s, work *w)
+{
+    LOB_TRY(lob_part_read_marked(s, &w->previous, &w->kept, w->previous_path, true, &w->whole,
+                                 w->files.image));
+    lob_box labels;
+    if (!lob_box_of(&labels, &w->previous)) memset(w->kept.size, 0, sizeof w->kept.size);
+    if (w->options.background > 0) return LOB_OK;
+    return lob_session_name(s,
+                            lob_segment_background(&w->options.background, &w->previous, &w->seeds,
+                                                   &s->context, &s->error),
+                            w->previous_path, NULL);
+}
+
+static lob_status read_inputs(lob_session *s, work *w)
+{
+    const lob_segment_files *const f = &w->files;
+    LOB_TRY(lob_part_header(s, &w->whole, f->image, f->frame, w->print));
+    if (!w->print) lob_part_ahead(s, f->image, f->frame);
+    lob_part_ahead(s, w->previous_path, LOB_FRAME_NONE);
+    LOB_TRY(lob_session_check(s, &w->whole, LOB_I32, 1, f->out));
+    LOB_TRY(lob_session_check(s, &w->whole, LOB_F32, 1, f->strength));
+    LOB_TRY(lob_session_check(s, &w->whole, LOB_U8, 1, w->uncertain));
+    LOB_TRY(lob_part_read_marked(s, &w->seeds, &w->drawn, f->seeds, true, &w->whole, f->image));
+    if (w->full) LOB_TRY(fill_slices(s, w));
+    return w->previous_path ? read_previous(s, w) : LOB_OK;
+}
+
+static lob_status read_box(lob_session *s, work *w)
+{
+    const lob_box *const box = &w->plan.box;
+    LOB_TRY(lob_part_lay(s, &w->seeds, &w->drawn, box, &w->whole, w->files.seeds));
+    memcpy(w->first, box->first, sizeof w->first);
+    return lob_part_read(s, &w->image, w->files.image, w->files.frame, box);
+}
+
+/* ---- what was chosen and found ---- */
+
+static void report(lob_session *s, const work *w)
+{
+    const lob_segment_plan *const plan = &w->plan;
+    char axes[4] = "", *to = axes;
+    for (int a = 0; a < 3; a++)
+        if (plan->median[a]) *to++ = "xyz"[a];
+    *to = '\0';
+    cJSON *const chosen = cJSON_AddObjectToObject(s->results, "chosen");
+    cJSON_AddNumberToObject(chosen, "background", plan->background);
+    cJSON_AddBoolToObject(chosen, "background_given", plan->options.background != 0);
+    cJSON_AddNumberToObject(chosen, "passes", plan->passes);
+    cJSON_AddBoolToObject(chosen, "slips_left_out", plan->slips);
+    cJSON_AddStringToObject(chosen, "median_axes", axes);
+    cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
+    cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",
+                          cJSON_CreateDoubleArray(plan->coarse_mm, 3));
+    cJSON *const box = cJSON_AddObjectToObject(chosen, "box");
+    lob_json_integers(box, "first", plan->box.first);
+    lob_json_integers(box, "size", plan->box.size);
+    cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
+    lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
+                    plan->background, plan->options.background ? "" : ", chosen", plan->passes,
+                    axes[0] ? axes : "no axis");
+}
+
+static lob_status list_slices(lob_session *s, const work *w)
+{
+    const lob_geometry *const g = &w->whole.geometry;
+    const int axis = w->plan.axis, count = w->found.slice_count;
+    const lob_anatomical_plane world = lob_segment_plane(g, axis);
+    const char *const plane = lob_plane_name(world);
+    cJSON *const rows = cJSON_AddArrayToObject(s->results, "suggested");
+    lob_text table = {NULL};
+    lob_text_print(&table, "%s", count > 0 ? "plane\taxis\tslice\tmm\tuncertain_voxels\n" : "");
+    for (int i = 0; i < count; i++) {
+        const lob_segment_slice *const found = &w->found.slices[i];
+        double at[3], mm[3];
+        for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->whole.dims, k) - 1);
+        const long long slice = found->slice, uncertain = found->uncertain;
+        at[axis] = (double)slice;
+        lob_voxel_to_world(mm, g, at);
+        lob_text_print(&table, "%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], slice, mm[world],
+                       uncertain);
+        cJSON *const row = lob_json_row(rows);
+        cJSON_AddStringToObject(row, "plane", plane);
+        LOB_JSON_NUMBERS(row, {"axis", axis}, {"slice", slice}, {"mm", mm[world]},
+                         {"uncertain_voxels", uncertain});
+    }
+    if (count == 0)
+        lob_session_note(s,
+                         "no further slice is suggested: those without strokes hold no label, or "
+                         "no border");
+    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
+    LOB_TRY(lob_print_table(&table, &s->error));
+    return lob_stdout_end(&s->error);
+}
+
+static lob_status write_uncertain(lob_session *s, work *w)
+{
+    lob_volume *const v = &w->found.uncertain;
+    const uint8_t *const voxels = v->data;
+    int64_t count = 0;
+    if (!voxels) return LOB_OK;
+    for (int64_t i = 0; i < lob_voxels(v); i++) count += voxels[i];
+    cJSON_AddNumberToObject(s->results, "uncertain_voxels", (double)count);
+    lob_grid_show_mask(v, w->uncertain);
+    return lob_part_write(s, v, w->plan.box.first, &w->whole, w->uncertain, true);
+}
+
 /* ---- computing ---- */
 
 static lob_status choose(lob_session *s, work *w)
@@ -52,7 +191,7 @@ static lob_status choose(lob_session *s, work *w)
         s, lob_segment_choose(&w->plan, &w->whole, &w->seeds, &w->options, &s->context, &s->error),
         w->files.seeds, NULL));
     lob_session_stage(s, "choose", start_s);
-    lob_segment_report(s, w);
+    report(s, w);
     if (!w->plan.options.background && w->plan.background < w->plan.labels[w->plan.count - 1])
         lob_session_note(s,
                          "%s: label %d, not the last one, is taken for the background, because its "
@@ -94,7 +233,7 @@ static lob_status compute(lob_session *s, work *w)
 
 static lob_status write_outputs(lob_session *s, work *w)
 {
-    if (w->suggest > 0) LOB_TRY(lob_segment_list_slices(s, w));
+    if (w->suggest > 0) LOB_TRY(list_slices(s, w));
     if (w->sheet)
         LOB_TRY(lob_segment_sheet(s, &w->image, &w->seeds, &w->plan, &w->found, w->sheet));
     lob_grid_drop(s, &w->image);
@@ -102,7 +241,7 @@ static lob_status write_outputs(lob_session *s, work *w)
     LOB_TRY(lob_part_write(s, &w->found.strength, w->plan.box.first, &w->whole, w->files.strength,
                            false));
     LOB_TRY(lob_part_write(s, &w->found.labels, w->first, &w->whole, w->files.out, true));
-    return lob_segment_write_uncertain(s, w);
+    return write_uncertain(s, w);
 }
 
 /* ---- the command ---- */
@@ -134,13 +273,13 @@ static lob_status suggest(lob_session *s, const work *w, lob_status st)
 static lob_status segment(lob_session *s, void *user)
 {
     work *const w = user;
-    LOB_TRY(lob_segment_read(s, w));
+    LOB_TRY(read_inputs(s, w));
     LOB_TRY(lob_session_device(s));
     LOB_TRY(choose(s, w));
     if (w->print) return lob_segment_print(&w->plan, &w->files, &s->error);
     LOB_TRY(suggest(s, w, check_room(s, w)));
     LOB_TRY(lob_segment_check_previous(s, w));
-    LOB_TRY(lob_segment_read_box(s, w));
+    LOB_TRY(read_box(s, w));
     LOB_TRY(suggest(s, w, compute(s, w)));
     return write_outputs(s, w);
 }

@@ -25,13 +25,6 @@ typedef struct {
     lob_segment_plan plan;    /* of that grid */
 } lob_segment_work;
 
-/* Read all but the scan's voxels; and, with the plan, these, and lay the strokes on its box. */
-lob_status lob_segment_read(lob_session *s, lob_segment_work *w);
-lob_status lob_segment_read_box(lob_session *s, lob_segment_work *w);
-
-/* The plan among the results of the report. */
-void lob_segment_report(lob_session *s, const lob_segment_work *w);
-
 /* Bytes of a voxel of what lob_segment makes. */
 static inline int64_t lob_segment_made_bytes(const lob_segment_work *w)
 {
@@ -45,11 +38,5 @@ lob_status lob_segment_check_previous(lob_session *s, const lob_segment_work *w)
 
 /* Join the result with the labels of --previous, if these are given. */
 lob_status lob_segment_correct_previous(lob_session *s, lob_segment_work *w);
-
-/* List the slices that are suggested: on standard output and in the report. */
-lob_status lob_segment_list_slices(lob_session *s, const lob_segment_work *w);
-
-/* Count the uncertain voxels, where they were asked for, and write them. */
-lob_status lob_segment_write_uncertain(lob_session *s, lob_segment_work *w);
 
 #endif

@@ -1,8 +1,10 @@
 /* From the settings of `lobule supervoxels` to the kernel's options, and its report. */
-#include "tools/commands/level_use.h"
+#include "kernels/levels/levels.h"
 #include "tools/commands/supervoxels/supervoxels_work.h"
+#include "volumes/lists.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Are the channels compared in CIELAB? */
@@ -96,6 +98,85 @@ void lob_supervoxels_report(lob_session *s, const lob_supervoxels_work *w)
         (long long)stats->cells[1], (long long)stats->cells[2]);
 }
 
+/* ---- the range of most values ---- */
+
+enum { MAX = 1 << 16 }; /* voxels of a sample, about */
+
+/* How the values of the channel with the widest range spread; all 0 without data. */
+typedef struct {
+    double range[2];         /* lowest and highest value of the data */
+    double of_99_percent[2]; /* ends of the shortest range that holds 99 % of a sample */
+    bool exact;              /* every integer of the range is a level of its own */
+    double level_step;       /* image units per level, > 0 */
+} value_spread;
+
+static double value_of(const lob_volume *v, double stored)
+{
+    return v->slope * stored + v->inter;
+}
+
+/* Values of about MOST data voxels of a channel, less where data is scattered thinly. */
+static int64_t sample_channel(double *values, int64_t capacity, const lob_data *data, int channel,
+                              int64_t data_voxels)
+{
+    const int64_t voxels = lob_voxels(data->image), looks = 64 * (int64_t)MAX;
+    const int64_t each = data_voxels / MAX, min = voxels / looks;
+    const int64_t stride = (each > min ? each : min) | 1;
+    const lob_view row = lob_view_whole((lob_dims){voxels, 1, 1});
+    int64_t sampled = 0;
+    for (int64_t i = 0; i < voxels && sampled < capacity; i += stride) {
+        uint8_t is_data;
+        lob_levels_data_row(&is_data, data, &row, i, 0, 0, 1);
+        if (!is_data) continue;
+        lob_values(&values[sampled], data->image->data, data->image->type, channel * voxels + i, 1);
+        values[sampled] = value_of(data->image, values[sampled]);
+        sampled++;
+    }
+    return sampled;
+}
+
+/* Scan the data for its range, and look at a sample of it that is the same each time. An image with
+ * more than LOB_LEVELS_MAX_CHANNELS channels counts as one without data. */
+static lob_status find_spread(value_spread *spread, const lob_data *data, int threads)
+{
+    const lob_volume *v = data->image;
+    lob_extremes all[LOB_LEVELS_MAX_CHANNELS];
+    lob_levels levels;
+    uint16_t span[LOB_LEVELS_MAX_CHANNELS];
+    *spread = (value_spread){0};
+    if (v->channels > LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
+    const lob_view view = lob_view_whole(v->dims);
+    lob_levels_extremes(all, &levels, data, &view, threads);
+    lob_levels_settle(&levels, span, all, v);
+    if (levels.data_voxels == 0) return LOB_OK;
+
+    int widest = 0;
+    for (int c = 1; c < v->channels; c++)
+        if (all[c].high - all[c].low > all[widest].high - all[widest].low) widest = c;
+    const double ends[2] = {value_of(v, all[widest].low), value_of(v, all[widest].high)};
+    spread->range[0] = fmin(ends[0], ends[1]);
+    spread->range[1] = fmax(ends[0], ends[1]);
+    spread->exact = levels.exact;
+    spread->level_step = levels.level_step;
+
+    const int64_t max = 4 * (int64_t)MAX;
+    const int64_t capacity = levels.data_voxels < max ? levels.data_voxels : max;
+    double *values = malloc((size_t)capacity * sizeof *values);
+    if (!values) return LOB_ENOMEM;
+    const int64_t n = sample_channel(values, capacity, data, widest, levels.data_voxels);
+    qsort(values, (size_t)n, sizeof *values, lob_by_real);
+    const int64_t held = (99 * n + 99) / 100;
+    for (int64_t i = 0; i + held <= n && held > 0; i++) {
+        const bool shorter =
+            values[i + held - 1] - values[i] < spread->of_99_percent[1] - spread->of_99_percent[0];
+        if (i > 0 && !shorter) continue;
+        spread->of_99_percent[0] = values[i];
+        spread->of_99_percent[1] = values[i + held - 1];
+    }
+    free(values);
+    return LOB_OK;
+}
+
 /*
  * Intensities weigh by their share of the range, so a few extreme values let position alone decide:
  * warn. With slic and lsc this is so where 99 % of the voxels differ by less than the weight of one
@@ -112,10 +193,10 @@ lob_status lob_supervoxels_report_crowding(lob_session *s, const lob_supervoxels
     static const char *const weights[] = {" or a smaller --compactness", "",
                                           " or a smaller --ratio"};
     const lob_supervoxels_options usual = lob_supervoxels_defaults();
-    lob_value_spread spread;
+    value_spread spread;
     if (o->lab) return LOB_OK; /* its units are fixed */
     const double start_s = lob_clock_s();
-    if (lob_value_spread_of(&spread, &data, s->context.threads) != LOB_OK)
+    if (find_spread(&spread, &data, s->context.threads) != LOB_OK)
         return lob_session_no_memory(s, w->slabs.path);
     lob_session_stage(s, "prepare", start_s);
 

@@ -1,8 +1,7 @@
-/* What the files of `lobule repeat` share. */
-#ifndef LOB_REPETITION_H
-#define LOB_REPETITION_H
+/* The outputs of a job's lines under other names. */
+#ifndef LOB_MOVED_OUTPUTS_H
+#define LOB_MOVED_OUTPUTS_H
 
-#include "tools/commands/repeat/past_report.h"
 #include "tools/recipe/recipe_job.h"
 
 /* An output, and the name that it gets instead. */
@@ -41,27 +40,5 @@ lob_status lob_moves_make_folders(const lob_moves *moves, lob_error *error);
 
 /* Remove those folders, which must be empty. */
 void lob_moves_remove_folders(const lob_moves *moves);
-
-typedef struct {
-    const char *report, *scan, *from, *out;
-    bool methods, dry_run, any_version;
-
-    lob_past_report past;
-    char *name;        /* of the report's file */
-    lob_recipe recipe; /* what was done then */
-    lob_recipe_job job;
-    char *folder;    /* for the outputs, from the root on */
-    bool was_made;   /* the folder is ours */
-    lob_moves moves; /* outputs and their new names */
-} lob_repetition;
-
-/* Do all inputs have the SHA-256 that the report says? */
-lob_status lob_repeat_check_inputs(lob_session *s, const lob_repetition *r);
-
-/* The new name of an output; NULL: it has none. */
-const lob_moved *lob_repeat_moved(const lob_repetition *r, const char *path);
-
-/* Say of each output whether it is the same. Returns LOB_OK, LOB_EDIFFER or LOB_ENOMEM. */
-lob_status lob_repeat_compare(lob_session *s, const lob_repetition *r);
 
 #endif

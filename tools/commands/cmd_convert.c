@@ -1,14 +1,113 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "io/formats.h"
+#include "kernels/filters/pointwise_voxel.h"
 #include "tools/commands/commands.h"
-#include "tools/commands/convert/type_change.h"
 #include "tools/inout/slabs.h"
+#include "tools/session/session.h"
 #include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+
+typedef struct {
+    const char *path; /* of the image, for messages */
+    lob_type type;
+    bool lossy;            /* what the type cannot hold is rounded and clamped, not refused */
+    int64_t lost, rounded; /* voxels that were changed so, and those that have fewer digits */
+} type_change;
+
+/* ---- another type ---- */
+
+/*
+ * Would the type change this value, which it holds as `kept`, by more than its own precision? Reals
+ * are rounded to the type's digits, whole numbers must come out as they went in. A 64-bit integer
+ * that a double has rounded (from_wide) is not known well enough to say so.
+ */
+static bool is_lost(double value, double kept, const lob_type_info *type, bool from_wide)
+{
+    if (from_wide && fabs(value) > 0x1p53) return true;
+    /* The largest 64-bit integer is no double: type->highest is the next one, out of range. */
+    if (type->is_integer && type->bytes == 8 && value >= type->highest) return true;
+    if (kept == value || (isnan(kept) && isnan(value))) return false;
+    if (type->is_integer) return true;
+    return value == nearbyint(value) || !isfinite(kept);
+}
+
+/* Store a value as a type holds it: rounded, and in integers clamped. NaNs keep their bits. */
+static void store(void *data, lob_type type, int64_t i, double value)
+{
+    if (type == LOB_F32)
+        ((float *)data)[i] = (float)value;
+    else if (type == LOB_F64)
+        ((double *)data)[i] = value;
+    else
+        lob_filter_store(data, type, i, value);
+}
+
+/* Where a voxel is, for a message. */
+static lob_status refuse(lob_session *s, const type_change *c, const lob_volume *v, int64_t z,
+                         int64_t i, double value)
+{
+    const int64_t voxel = i % lob_voxels(v) + z * v->dims.nx * v->dims.ny;
+    return lob_fail_file(
+        &s->error, LOB_EDATA, c->path,
+        "voxel (%lld, %lld, %lld) is %.10g, which %s cannot hold; choose a wider "
+        "--type, or add --lossy to round and clamp",
+        (long long)(voxel % v->dims.nx), (long long)(voxel / v->dims.nx % v->dims.ny),
+        (long long)(voxel / v->dims.nx / v->dims.ny), value, lob_type_of(c->type)->name);
+}
+
+/*
+ * Change voxels; their values (slope and inter applied) are kept.
+ *
+ *   out  out  as many voxels of the type
+ *   z    in   the plane of the file where the volume begins
+ *
+ * Returns LOB_OK, or LOB_EDATA with the first voxel that the type cannot hold.
+ */
+static lob_status change_voxels(lob_session *s, type_change *c, const lob_volume *volume, int64_t z,
+                                void *out)
+{
+    enum { BLOCK = 4096 };
+    const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
+    const bool scaled = lob_is_scaled(volume);
+    const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
+    const lob_type_info *const type = lob_type_of(c->type);
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        double values[BLOCK];
+        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
+        lob_values(values, volume->data, volume->type, first, count);
+        for (int64_t i = 0; i < count; i++) {
+            const double value = scaled ? volume->slope * values[i] + volume->inter : values[i];
+            store(out, c->type, first + i, value);
+            const double kept = lob_filter_load(out, c->type, first + i);
+            const bool loses = is_lost(value, kept, type, wide);
+            if (loses && !c->lossy) return refuse(s, c, volume, z, first + i, value);
+            c->lost += loses;
+            c->rounded += !type->is_integer && kept != value && !isnan(value);
+        }
+    }
+    return LOB_OK;
+}
+
+/* Report what became of values that the type cannot hold as they are. */
+static void report_change(lob_session *s, const type_change *c)
+{
+    const lob_type_info *const type = lob_type_of(c->type);
+    if (c->lost > 0)
+        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", c->path, type->name,
+                         (long long)c->lost);
+    else if (c->rounded > 0)
+        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", c->path, type->name,
+                         (long long)c->rounded);
+    cJSON_AddNumberToObject(s->results, "changed_voxels", (double)c->lost);
+    if (!type->is_integer)
+        cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)c->rounded);
+}
+
+/* ---- what is asked for ---- */
 
 typedef struct {
     const char *out, *like, *names_in, *names_out;
@@ -19,7 +118,7 @@ typedef struct {
 
     lob_volume volume, changed, scan;
     lob_label_set labelled;
-    lob_type_change change;
+    type_change change;
     lob_slabs slabs;
     void *data; /* of a slab in another type */
 } work;
@@ -37,8 +136,8 @@ static lob_status change_type(lob_session *s, work *w)
     LOB_TRY(lob_grid_make(s, out, volume, (lob_type)w->type, volume->channels, w->out));
     out->frames = volume->frames;
     out->frame = volume->frame;
-    LOB_TRY(lob_type_change_voxels(s, &w->change, volume, 0, out->data));
-    lob_type_change_report(s, &w->change);
+    LOB_TRY(change_voxels(s, &w->change, volume, 0, out->data));
+    report_change(s, &w->change);
     lob_grid_drop(s, volume);
     *volume = *out;
     *out = lob_volume_empty();
@@ -101,7 +200,7 @@ static lob_status convert_slab(lob_session *s, const lob_slab *slab, void *user)
     work *const w = user;
     if (!w->data) return lob_slabs_put(s, &w->slabs, slab, slab->image.data);
     lob_session_compute(s, "converting");
-    LOB_TRY(lob_type_change_voxels(s, &w->change, &slab->image, slab->z, w->data));
+    LOB_TRY(change_voxels(s, &w->change, &slab->image, slab->z, w->data));
     lob_session_computed(s);
     return lob_slabs_put(s, &w->slabs, slab, w->data);
 }
@@ -129,7 +228,7 @@ static lob_status convert_slabs(lob_session *s, work *w, lob_write_options optio
     LOB_TRY(lob_team_reduce(s->team, sums, 2, LOB_TEAM_SUM, &s->error));
     w->change.lost = sums[0];
     w->change.rounded = sums[1];
-    if (change) lob_type_change_report(s, &w->change);
+    if (change) report_change(s, &w->change);
     return lob_slabs_commit(s, &w->slabs);
 }
 
@@ -143,7 +242,7 @@ static lob_status convert(lob_session *s, void *user)
     enum { CHANGED = 8 };
     if (w->like) LOB_TRY(lob_session_read_header(s, &w->scan, w->like, NULL));
     s->spaced = !isnan(w->stated.spacing[0]); /* of what is read from here on */
-    w->change = (lob_type_change){w->slabs.path, (lob_type)w->type, .lossy = w->lossy};
+    w->change = (type_change){w->slabs.path, (lob_type)w->type, .lossy = w->lossy};
     /* labels are of one frame; of anything else all of them go along */
     const int64_t frame = w->slabs.frame < 0 && !labels ? LOB_FRAME_ALL : w->slabs.frame;
     lob_write_options options = lob_write_defaults();

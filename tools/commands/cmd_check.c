@@ -1,14 +1,22 @@
-/* lobule check: is a file sound, and what will other programs make of it? */
-#include "tools/commands/check/check_report.h"
+/* lobule check: what is wrong with files, or may be taken otherwise than it is meant. */
 #include "tools/commands/commands.h"
 #include "tools/inout/nifti_readers.h"
+#include "tools/session/session.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef lob_check_report report;
+/* What there is to say about one file. */
+typedef struct {
+    lob_session *s;
+    const char *path;
+    cJSON *about;    /* the whole of it */
+    cJSON *damage;   /* lines of it: the file is not what it should be, */
+    cJSON *not_read; /* it may be sound, but its kind is not read, */
+    cJSON *warnings; /* or other programs may take it otherwise than it is meant */
+} report;
 
 /* Move an error's line to those of what was found. */
 static void add_line(cJSON *lines, lob_error *error)
@@ -18,7 +26,8 @@ static void add_line(cJSON *lines, lob_error *error)
     *error = (lob_error){.text = ""};
 }
 
-void lob_check_say(const report *r, cJSON *lines, const char *format, ...)
+/* Add a line, the file's name first. */
+static void say(const report *r, cJSON *lines, const char *format, ...)
 {
     lob_error found = {.text = ""};
     va_list arguments;
@@ -27,6 +36,113 @@ void lob_check_say(const report *r, cJSON *lines, const char *format, ...)
     va_end(arguments);
     lob_error_in(&found, r->path);
     add_line(lines, &found);
+}
+
+/* ---- voxels ---- */
+
+typedef struct {
+    int64_t voxels, nan, infinite, negative;
+    int64_t above_short; /* beyond int16, which viewers hold labels in */
+    int64_t nameless;    /* a label without a name, where others have one */
+    int64_t broken;      /* not whole, */
+    double farthest;     /* and the farthest of them from a whole number */
+    double lowest, highest;
+} tally;
+
+static void count_value(tally *t, double value)
+{
+    t->nan += isnan(value);
+    t->infinite += isinf(value) != 0;
+    if (!isfinite(value)) return;
+    const double off = fabs(value - nearbyint(value));
+    t->negative += value < 0;
+    t->above_short += value > 32767;
+    t->broken += off > 0;
+    t->farthest = fmax(t->farthest, off);
+    t->lowest = fmin(t->lowest, value);
+    t->highest = fmax(t->highest, value);
+}
+
+/* Is it a label that the volume's names leave out? */
+static bool is_nameless(const lob_volume *v, double value)
+{
+    return value >= 1 && value <= INT32_MAX && value == floor(value) &&
+           !lob_label_names_find(&v->names, (int32_t)value);
+}
+
+static tally count_voxels(const lob_volume *v)
+{
+    enum { BLOCK = 4096 };
+    tally t = {.lowest = INFINITY, .highest = -INFINITY};
+    double last = 0; /* neighbours are alike: their label is looked up once */
+    bool last_nameless = false;
+    t.voxels = lob_product(lob_voxels(v), v->channels, 1, 1);
+    for (int64_t first = 0; first < t.voxels; first += BLOCK) {
+        double values[BLOCK];
+        const int64_t n = t.voxels - first < BLOCK ? t.voxels - first : BLOCK;
+        lob_values(values, v->data, v->type, first, n);
+        for (int64_t i = 0; i < n; i++) {
+            const double value = v->slope * values[i] + v->inter;
+            count_value(&t, value);
+            if (v->names.count == 0) continue;
+            if (value != last) last_nameless = is_nameless(v, value);
+            last = value;
+            t.nameless += last_nameless;
+        }
+    }
+    return t;
+}
+
+/* Labels that programs take otherwise than they are meant. */
+static void judge_labels(const report *r, const tally *t)
+{
+    if (t->broken > 0)
+        say(r, r->damage,
+            "labels: voxels that hold no whole number: %lld; the labels were "
+            "interpolated, or this is a scan",
+            (long long)t->broken);
+    if (t->negative > 0)
+        say(r, r->warnings,
+            "labels: negative voxels: %lld; many programs take these for background",
+            (long long)t->negative);
+    if (t->nameless > 0)
+        say(r, r->warnings, "labels: voxels whose label has no name, where others have one: %lld",
+            (long long)t->nameless);
+    if (t->highest >= 0x1p31 - 1)
+        say(r, r->warnings,
+            "labels: the largest is %.0f, which no int32 holds or which fills it: "
+            "3D Slicer and others ask for memory for every number up to it",
+            t->highest);
+    else if (t->above_short > 0)
+        say(r, r->warnings,
+            "labels: voxels above 32767: %lld; ITK-SNAP and files of int16 do not hold "
+            "these",
+            (long long)t->above_short);
+}
+
+/* Look at all values; labels: it holds labels, or may. */
+static void look_at_voxels(const report *r, const lob_volume *v, bool labels)
+{
+    static const double near = 0.01;
+    const tally t = count_voxels(v);
+    cJSON *const voxels = cJSON_AddObjectToObject(r->about, "voxels");
+    LOB_JSON_NUMBERS(voxels, {"count", t.voxels}, {"nan", t.nan}, {"infinite", t.infinite});
+    if (t.lowest <= t.highest) {
+        LOB_JSON_NUMBERS(voxels, {"min", t.lowest}, {"max", t.highest});
+    } else {
+        say(r, r->damage, "voxels: none is a finite number");
+    }
+    if (t.nan + t.infinite > 0)
+        say(r, r->warnings, "voxels: %lld are NaN or infinite", (long long)(t.nan + t.infinite));
+    if (t.lowest == t.highest)
+        say(r, r->warnings, "voxels: every one that is finite is %.10g", t.lowest);
+    if (labels)
+        judge_labels(r, &t);
+    else if (t.broken > 0 && t.farthest <= near)
+        say(r, r->warnings,
+            "voxels: %lld are next to whole numbers, off by at most %.3g: labels that "
+            "were interpolated or stored with a scale?",
+            (long long)t.broken, t.farthest);
 }
 
 /* ---- the header ---- */
@@ -73,24 +189,23 @@ static void judge_nifti(report *r, const lob_volume *v)
     for (int i = 0; i < LOB_NIFTI_READERS; i++) add_reader(readers, &all.reading[i]);
 
     if (all.qform_code <= 0 && all.sform_code <= 0)
-        lob_check_say(r, r->warnings,
-                      "header: neither qform nor sform is set, so that programs guess how the "
-                      "volume lies");
+        say(r, r->warnings,
+            "header: neither qform nor sform is set, so that programs guess how the "
+            "volume lies");
     if (all.unit_mm != 1.0)
-        lob_check_say(r, r->warnings,
-                      "header: lengths are not in mm (1 unit is %.10g mm); nibabel and MRtrix give "
-                      "the numbers as they stand",
-                      all.unit_mm);
+        say(r, r->warnings,
+            "header: lengths are not in mm (1 unit is %.10g mm); nibabel and MRtrix give "
+            "the numbers as they stand",
+            all.unit_mm);
     for (int i = 0; i < LOB_NIFTI_READERS; i++) {
         const lob_nifti_reading *const one = &all.reading[i], *const first = &all.reading[0];
         if (one->refused)
-            lob_check_say(r, r->warnings, "header: %s refuses the file: %s", one->program,
-                          one->transform);
+            say(r, r->warnings, "header: %s refuses the file: %s", one->program, one->transform);
         if (i == 0 || one->refused || first->refused) continue;
         const double mm = apart(first, one, v->dims);
         if (mm > 0.01 * fabs(one->spacing[0]))
-            lob_check_say(r, r->warnings, "header: %s (%s) and %s (%s) place a corner %.4g apart",
-                          first->program, first->transform, one->program, one->transform, mm);
+            say(r, r->warnings, "header: %s (%s) and %s (%s) place a corner %.4g apart",
+                first->program, first->transform, one->program, one->transform, mm);
     }
 }
 
@@ -149,9 +264,9 @@ static lob_status look(report *r, const char *path, bool labels)
     take_remarks(r);
     if (st == LOB_OK) describe(r, &v);
     if (st == LOB_OK && one_frame)
-        lob_check_say(r, r->warnings, "voxels: those of frame 0 alone were checked");
+        say(r, r->warnings, "voxels: those of frame 0 alone were checked");
     if (st == LOB_OK && v.data)
-        lob_check_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
+        look_at_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
     lob_volume_free(&v);
     return damaged || strange ? LOB_OK : st;
 }
