@@ -110,6 +110,10 @@ lob_status lob_labels_pack(lob_volume *volume, int32_t largest);
 /* The dense label, 1..count, that stands for a value; 0: no voxel has it. */
 int32_t lob_label_set_find(const lob_label_set *set, int32_t value);
 
+/* Add labels to a set, which then counts no voxels. Returns LOB_OK, or LOB_ENOMEM with the set
+ * unchanged. */
+lob_status lob_label_set_join(lob_label_set *set, const lob_label_set *more, lob_error *error);
+
 /* Free the arrays and leave count 0. */
 void lob_label_set_free(lob_label_set *set);
 

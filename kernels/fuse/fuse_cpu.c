@@ -2,7 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/device/device.h"
 #include "kernels/fuse/fuse_voxel.h"
-#include "kernels/histogram/histogram.h"
+#include "kernels/histogram/histogram_bins.h"
 #include "kernels/progress.h"
 #include "kernels/share.h"
 #include "kernels/simd_clones.h"
@@ -11,64 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double lob_fuse_percentiles[LOB_FUSE_PERCENTILES] = {1, 99};
-
 /* The share of the whole work that is done once frames are filled. */
 static const double filled = 0.2;
 
 /* ---- loops ---- */
 
-void lob_fuse_add_label(lob_label_set *set, int32_t label)
+lob_status lob_fuse_scale(lob_fuse_filling *s, const lob_fuse_job *j, const lob_volume *image,
+                          lob_error *error)
 {
-    int32_t at = set->count;
-    if (label <= 0 || set->count > LOB_FUSE_MAX_LABELS || lob_label_set_find(set, label) > 0)
-        return;
-    if (set->count++ == LOB_FUSE_MAX_LABELS) return;
-    for (; at > 0 && set->values[at - 1] > label; at--) set->values[at] = set->values[at - 1];
-    set->values[at] = label;
-}
-
-static lob_status find_labels(lob_fuse_job *j, const lob_volume *labels, lob_error *error)
-{
-    const int64_t n = lob_voxels(labels);
-    (void)error;
-#pragma omp parallel num_threads(j->context->threads)
-    {
-        int32_t values[LOB_FUSE_MAX_LABELS], last = 0;
-        lob_label_set own = {.values = values};
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            const int32_t label = lob_label_at(labels->data, labels->type, i);
-            if (label != last) lob_fuse_add_label(&own, label);
-            last = label;
-        }
-#pragma omp critical(lob_fuse_labels)
-        if (own.count > LOB_FUSE_MAX_LABELS)
-            j->out->set.count = own.count;
-        else
-            for (int32_t l = 0; l < own.count; l++) lob_fuse_add_label(&j->out->set, own.values[l]);
-    }
+    const double percent[] = {1, 99};
+    double value[2];
+    if (!image) return LOB_OK;
+    lob_volume there = *image;
+    there.data = (void *)s->values;
+    LOB_TRY(lob_percentiles_at(value, percent, 2, &there, &j->budget, j->context, error));
+    s->low = value[0];
+    s->per_unit = value[1] > value[0] ? 254 / (value[1] - value[0]) : 0;
     return LOB_OK;
 }
 
-static lob_status fill(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
-                       const lob_volume *image, const lob_volume *labels, lob_error *error)
+static lob_status fill(lob_fuse_job *j, lob_fuse_filling *filling, const lob_volume *image,
+                       const lob_volume *labels, lob_error *error)
 {
-    const lob_histogram_input in = {.image = image, .channel = 0};
-    lob_context context = lob_budget_inner(&j->budget, j->context);
-    uint64_t found = 0;
-    double value[LOB_FUSE_PERCENTILES];
     (void)labels;
-    context.progress = NULL;
-    if (image) {
-        LOB_TRY(lob_percentiles_cpu(value, lob_fuse_percentiles, LOB_FUSE_PERCENTILES, NULL, &in,
-                                    &context, error));
-        lob_fuse_scale(filling, value);
-    }
-#pragma omp parallel for num_threads(j->context->threads) schedule(static) reduction(| : found)
-    for (int64_t i = 0; i < j->votes.frame.count; i++)
-        found |= lob_fuse_fill(&j->votes, filling, i);
-    *has = found;
+    LOB_TRY(lob_fuse_scale(filling, j, image, error));
+#pragma omp parallel for num_threads(j->context->threads) schedule(static)
+    for (int64_t i = 0; i < j->votes.frame.count; i++) lob_fuse_fill(&j->votes, filling, i);
     return LOB_OK;
 }
 
@@ -103,7 +71,7 @@ static lob_status vote(int64_t count[LOB_FUSE_COUNTS], lob_fuse_job *j, lob_erro
     return lob_progress_stopped(&progress) ? LOB_ECANCEL : LOB_OK;
 }
 
-static const lob_fuse_loops on_cpu = {find_labels, fill, vote};
+static const lob_fuse_loops on_cpu = {fill, vote};
 
 /* ---- a call ---- */
 
@@ -152,16 +120,30 @@ static void make_weights(lob_fuse_job *j)
     }
 }
 
-/* With all labels known: is their number possible? Hold memory for the output. */
-static lob_status hold_output(lob_fuse_job *j, lob_error *error)
+/* Find an atlas's labels, and add them to the output's. */
+static lob_status find_labels(lob_fuse_job *j, int atlas, lob_error *error)
 {
-    const lob_label_set *const set = &j->out->set;
-    if (set->count > LOB_FUSE_MAX_LABELS) {
-        j->out->set.count = LOB_FUSE_MAX_LABELS;
+    const lob_volume *labels = j->in->atlases[atlas].labels;
+    lob_volume here = lob_volume_empty();
+    lob_status st = LOB_OK;
+    if (labels->place.kind != LOB_PLACE_MEMORY) {
+        st = lob_volume_move(&here, labels, (lob_place){0}, j->context, error);
+        labels = &here;
+    }
+    if (st == LOB_OK) st = lob_labels_count(&j->has[atlas], labels, "an atlas", error);
+    lob_volume_free(&here);
+    return st == LOB_OK ? lob_label_set_join(&j->out->set, &j->has[atlas], error) : st;
+}
+
+/* All labels: is their number possible? Hold memory for the output. */
+static lob_status find_output(lob_fuse_job *j, lob_error *error)
+{
+    lob_label_set *const set = &j->out->set;
+    for (int a = 0; a < j->in->count; a++) LOB_TRY(find_labels(j, a, error));
+    if (set->count > LOB_FUSE_MAX_LABELS)
         return lob_fail(error, LOB_EDATA,
                         "the atlases have more than %d labels; are images and labels swapped?",
                         LOB_FUSE_MAX_LABELS);
-    }
     if (set->count == 0) return lob_fail(error, LOB_EDATA, "no atlas has a label");
     /* Labels in the type that they get in the end, and shares. */
     const lob_type type = lob_label_type(set->values[set->count - 1]);
@@ -206,7 +188,7 @@ static lob_status make_levels(lob_fuse_job *j, const lob_volume *image, const lo
                                 .labels_type = labels ? labels->type : LOB_U8,
                                 .slope = image ? image->slope : 1,
                                 .inter = image ? image->inter : 0};
-    const lob_status st = j->loops->fill(&s->has[atlas], j, &filling, image, labels, error);
+    const lob_status st = j->loops->fill(j, &filling, image, labels, error);
     if (st == LOB_EDATA && atlas == 0) return lob_fail(error, st, "the scan has no finite value");
     if (st == LOB_EDATA) return lob_fail(error, st, "atlas %d has no finite value", atlas);
     return st;
@@ -225,13 +207,14 @@ static lob_status make_all_levels(lob_fuse_job *j, lob_error *error)
     return LOB_OK;
 }
 
-static void levels_free(lob_fuse_job *j)
+static void release(lob_fuse_job *j)
 {
     const int64_t n = j->votes.frame.count;
     for (int a = 0; a <= j->in->count; a++) {
         lob_budget_free_at(&j->budget, j->context->device, j->votes.of[a].level, n);
         lob_budget_free_at(&j->budget, j->context->device, j->votes.of[a].label, n);
     }
+    for (int a = 0; a < j->in->count; a++) lob_label_set_free(&j->has[a]);
 }
 
 /* The votes' options and labels. */
@@ -242,6 +225,9 @@ static void set_votes(lob_fuse_job *j)
     lob_fuse_votes *const s = &j->votes;
     make_weights(j);
     memcpy(s->value, j->out->set.values, (size_t)j->out->set.count * sizeof *s->value);
+    for (int a = 0; a < j->in->count; a++)
+        for (int32_t l = 0; l < j->has[a].count; l++)
+            s->has[a] |= UINT64_C(1) << (lob_label_set_find(&j->out->set, j->has[a].values[l]) - 1);
     s->dims = j->in->scan->dims;
     s->voxels = lob_voxels(j->in->scan);
     s->type = lob_label_type(j->out->set.values[j->out->set.count - 1]);
@@ -259,12 +245,8 @@ static lob_status run(lob_fuse_job *j, lob_error *error)
     lob_volume *const labels = &j->out->labels;
     lob_context there = *j->context;
     int64_t count[LOB_FUSE_COUNTS] = {0};
-    set->values = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->values);
-    set->voxels = calloc(LOB_FUSE_MAX_LABELS, sizeof *set->voxels);
-    if (!set->values || !set->voxels) return lob_fail(error, LOB_ENOMEM, "no memory for labels");
-    for (int a = 0; a < j->in->count; a++)
-        LOB_TRY(j->loops->labels(j, j->in->atlases[a].labels, error));
-    LOB_TRY(hold_output(j, error));
+    set->voxels = calloc((size_t)set->count, sizeof *set->voxels);
+    if (!set->voxels) return lob_fail(error, LOB_ENOMEM, "no memory for labels");
     set_votes(j);
     if (j->in->scan->place.kind == LOB_PLACE_MEMORY) there.device = NULL;
     LOB_TRY(lob_volume_at(labels, j->in->scan, j->votes.type, 1, &there, error));
@@ -317,9 +299,10 @@ lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fu
     *out = lob_fuse_output_empty();
     lob_error_begin(error);
     LOB_TRY(check(&j, error));
+    lob_status st = find_output(&j, error);
     lob_device_begin(context->device);
-    const lob_status st = run(&j, error);
-    levels_free(&j);
+    if (st == LOB_OK) st = run(&j, error);
+    release(&j);
     lob_device_end(context->device);
     out->working_bytes = j.budget.peak - j.output;
     if (st != LOB_OK) lob_fuse_output_free(out);

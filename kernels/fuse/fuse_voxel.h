@@ -15,12 +15,9 @@ enum {
     LOB_FUSE_NO_LABEL = 255,                   /* of a voxel that is no candidate */
     LOB_FUSE_STEPS = 256,                      /* of the table of weights, */
     LOB_FUSE_STEPS_EACH = 16,                  /* so many for a factor of e */
-    LOB_FUSE_PERCENTILES = 2,                  /* between which brightness is told apart */
     LOB_FUSE_UNSEEN = LOB_FUSE_MAX_LABELS + 1, /* among counts of voxels, after those of labels */
     LOB_FUSE_COUNTS
 };
-
-extern const double lob_fuse_percentiles[LOB_FUSE_PERCENTILES];
 
 /* Voxels of a grid with a margin all around, so that patches and searches need not look where it
  * ends. */
@@ -47,7 +44,7 @@ typedef struct {
 /* What votes are counted from, and where they go. */
 typedef struct {
     lob_fuse_levels of[LOB_FUSE_MAX_ATLASES + 1]; /* the scan, then atlases, */
-    uint64_t has[LOB_FUSE_MAX_ATLASES + 1];       /* and bits of their dense labels from 1 */
+    uint64_t has[LOB_FUSE_MAX_ATLASES];           /* bits of the atlases' dense labels from 1 */
     uint16_t weight[LOB_FUSE_STEPS];
     int32_t value[LOB_FUSE_MAX_LABELS]; /* of dense labels from 1, ascending */
     lob_fuse_frame frame;
@@ -70,37 +67,30 @@ typedef struct {
     const lob_fuse_loops *loops;
     lob_budget budget;
     lob_fuse_output *out;
-    int64_t output; /* bytes; held, but no working memory */
+    lob_label_set has[LOB_FUSE_MAX_ATLASES]; /* labels of each atlas */
+    int64_t output;                          /* bytes; held, but no working memory */
     lob_fuse_votes votes;
 } lob_fuse_job;
 
 /* What takes long, for the CPU and for CUDA. */
 struct lob_fuse_loops {
-    /* Add the labels of an atlas to the output's set: lob_fuse_add_label. */
-    lob_status (*labels)(lob_fuse_job *j, const lob_volume *labels, lob_error *error);
-    /* Fill a frame from volumes, either of which may be NULL, with the scale of the image. has: the
-     * labels that are there. LOB_EDATA: the image has no finite value. */
-    lob_status (*fill)(uint64_t *has, lob_fuse_job *j, lob_fuse_filling *filling,
-                       const lob_volume *image, const lob_volume *labels, lob_error *error);
+    /* Fill a frame from volumes, either of which may be NULL, with the scale of the image.
+     * LOB_EDATA: that has no finite value. */
+    lob_status (*fill)(lob_fuse_job *j, lob_fuse_filling *filling, const lob_volume *image,
+                       const lob_volume *labels, lob_error *error);
     /* Labels and shares, where the scan is. count: in ordinary memory, 0 before. */
     lob_status (*vote)(int64_t count[LOB_FUSE_COUNTS], lob_fuse_job *j, lob_error *error);
 };
 
 extern const lob_fuse_loops lob_fuse_on_cuda;
 
-/* Add a label to a set with room for LOB_FUSE_MAX_LABELS; count is one more where there are more.
- */
-void lob_fuse_add_label(lob_label_set *set, int32_t label);
+/* Find how values, which are where the job computes, become levels: linear between two percentiles
+ * of the image; NULL: there is none. */
+lob_status lob_fuse_scale(lob_fuse_filling *s, const lob_fuse_job *j, const lob_volume *image,
+                          lob_error *error);
 
 /* Loops over a row's voxels become those of whoever calls, with its processor's vectors. */
 #define LOB_FUSE_INLINE LOB_BOTH __attribute__((always_inline))
-
-/* From the job's two percentiles. */
-LOB_BOTH void lob_fuse_scale(lob_fuse_filling *s, const double value[LOB_FUSE_PERCENTILES])
-{
-    s->low = value[0];
-    s->per_unit = value[1] > value[0] ? 254 / (value[1] - value[0]) : 0;
-}
 
 LOB_BOTH uint8_t lob_fuse_level(double value, const lob_fuse_filling *s)
 {
@@ -124,8 +114,8 @@ LOB_BOTH int lob_fuse_dense(const lob_fuse_votes *s, int32_t value)
 }
 
 /* Fill in voxel i of the frame, which goes on beyond the grid's ends as there, but without labels.
- * Returns the bit of its label, which is no candidate where the value is not finite. */
-LOB_BOTH uint64_t lob_fuse_fill(const lob_fuse_votes *v, const lob_fuse_filling *s, int64_t i)
+ * A label is no candidate where the value is not finite. */
+LOB_BOTH void lob_fuse_fill(const lob_fuse_votes *v, const lob_fuse_filling *s, int64_t i)
 {
     const lob_fuse_frame *const f = &v->frame;
     const int64_t row = i / f->row, rows = f->plane / f->row;
@@ -147,7 +137,6 @@ LOB_BOTH uint64_t lob_fuse_fill(const lob_fuse_votes *v, const lob_fuse_filling 
         candidate = inside && isfinite(value);
     }
     if (s->to.label) s->to.label[i] = (uint8_t)(candidate ? label : LOB_FUSE_NO_LABEL);
-    return label > 0 ? UINT64_C(1) << (label - 1) : 0;
 }
 
 /* Steps of the table of weights for a distance of 1, from the least distance. */
@@ -200,7 +189,7 @@ LOB_BOTH int lob_fuse_shares(uint32_t *share, const lob_fuse_votes *s, const uin
         const uint64_t own = votes[l * LOB_FUSE_WIDE];
         uint64_t of = all;
         for (int a = 0; a < s->atlases && own > 0; a++)
-            if (!(s->has[a + 1] >> (l - 1) & 1)) of -= of_atlas[a * LOB_FUSE_WIDE];
+            if (!(s->has[a] >> (l - 1) & 1)) of -= of_atlas[a * LOB_FUSE_WIDE];
         share[l] = own > 0 && of > 0 ? (uint32_t)(own * LOB_FUSE_ONE / of) : 0;
         sum += share[l];
     }

@@ -8,11 +8,21 @@
 #ifndef LOB_HISTOGRAM_BINS_H
 #define LOB_HISTOGRAM_BINS_H
 
+#include "kernels/budget.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/histogram/histogram_voxel.h"
 #include "kernels/levels/levels.h"
 
 LOB_BEGIN_DECLS
+
+/* Percentiles of all channels of an image that is where the context computes, within the budget of
+ * a call that reports its progress itself. */
+lob_status lob_percentiles_at(double *values, const double *percent, int count,
+                              const lob_volume *image, const lob_budget *budget,
+                              const lob_context *context, lob_error *error);
+
+/* Of an image on the context's device, as its mask. */
+__typeof__(lob_percentiles_cpu) lob_percentiles_cuda;
 
 /* Set everything of the bins but values and not_finite. */
 void lob_histogram_settle(lob_histogram_bins *bins, const lob_extremes *all, lob_type type);

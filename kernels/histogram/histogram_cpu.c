@@ -259,6 +259,19 @@ lob_status lob_percentiles_cpu(double *values, const double *percent, int count_
     return LOB_OK;
 }
 
+lob_status lob_percentiles_at(double *values, const double *percent, int count,
+                              const lob_volume *image, const lob_budget *budget,
+                              const lob_context *context, lob_error *error)
+{
+    const lob_histogram_input in = {.image = image, .channel = -1};
+    lob_context inner = lob_budget_inner(budget, context);
+    inner.progress = NULL;
+#ifdef LOB_WITH_CUDA
+    if (inner.device) return lob_percentiles_cuda(values, percent, count, NULL, &in, &inner, error);
+#endif
+    return lob_percentiles_cpu(values, percent, count, NULL, &in, &inner, error);
+}
+
 /* ---- parts of an image ---- */
 
 lob_status lob_histogram_add_extremes(lob_extremes *extremes, const lob_histogram_input *in,

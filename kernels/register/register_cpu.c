@@ -24,18 +24,6 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
     return LOB_OK;
 }
 
-static lob_status percentiles(double *value, const double *percent, int count, lob_register_call *c,
-                              const lob_register_pass *p)
-{
-    const double spacing_mm[3] = {1, 1, 1};
-    const lob_volume image =
-        lob_volume_wrap((void *)p->data, p->type, p->dims, 1, spacing_mm, (lob_place){0});
-    const lob_histogram_input in = {.image = &image};
-    lob_context context = lob_budget_inner(&c->budget, c->context);
-    context.progress = NULL;
-    return lob_percentiles_cpu(value, percent, count, NULL, &in, &context, c->error);
-}
-
 static lob_status keys(uint64_t *to, lob_register_call *c, const lob_register_points *p,
                        const lob_register_image *image)
 {
@@ -47,7 +35,6 @@ static lob_status keys(uint64_t *to, lob_register_call *c, const lob_register_po
 
 const lob_register_loops lob_register_on_cpu = {
     .pass = pass,
-    .percentiles = percentiles,
     .words = lob_register_words,
     .costs = lob_register_costs_fill,
     .keys = keys,

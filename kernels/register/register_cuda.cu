@@ -2,7 +2,6 @@
  * new voxel. */
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/device/grid.cuh"
-#include "kernels/histogram/histogram_cuda.cuh"
 #include "kernels/register/self_similarity_voxel.h"
 #include "kernels/register/warp_voxel.h"
 
@@ -58,19 +57,6 @@ static lob_status pass(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call
     if (numbers && st == LOB_OK)
         st = lob_device_download(c->device, numbers, s.sums, bytes, c->error);
     lob_budget_free_at(&c->budget, c->device, s.sums, bytes);
-    return st;
-}
-
-static lob_status percentiles(double *value, const double *percent, int count, lob_register_call *c,
-                              const lob_register_pass *p)
-{
-    const histogram::device_values from = {p->data, p->type, p->n, 1, nullptr, 1, 0};
-    const int64_t bytes = histogram::work_bytes();
-    void *work;
-    LOB_TRY(lob_budget_alloc_at(&c->budget, c->device, &work, bytes, c->error));
-    const lob_status st =
-        histogram::percentiles(value, percent, count, nullptr, &from, c->device, work, c->error);
-    lob_budget_free_at(&c->budget, c->device, work, bytes);
     return st;
 }
 
@@ -419,7 +405,7 @@ static __global__ void warp_kernel(lob_warp_map m)
 using namespace lob::registration;
 
 extern "C" const lob_register_loops lob_register_on_cuda = {
-    pass, percentiles, words, costs, keys, solve,
+    pass, words, costs, keys, solve,
 };
 
 lob_status lob_warp_on_cuda(lob_warp_map *map, const lob_volume *out, const lob_volume *moving,

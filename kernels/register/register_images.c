@@ -2,6 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/histogram/histogram_bins.h"
 #include "kernels/register/register_voxel.h"
 #include "volumes/bytes.h"
 
@@ -84,9 +85,12 @@ void lob_register_grid(lob_dims *dims, lob_geometry *geometry, const lob_volume 
  * Nearly all voxels have one value: then the others are what there is to see. */
 static lob_status find_range(lob_register_call *c, lob_register_pass *p, const char *name)
 {
-    const double percent[] = {0, 0.1, 99.9, 100};
+    const double percent[] = {0, 0.1, 99.9, 100}, spacing_mm[3] = {1, 1, 1};
     double value[4];
-    const lob_status st = c->loops->percentiles(value, percent, 4, c, p);
+    const lob_volume image = lob_volume_wrap((void *)p->data, p->type, p->dims, 1, spacing_mm,
+                                             lob_context_place(c->context));
+    const lob_status st =
+        lob_percentiles_at(value, percent, 4, &image, &c->budget, c->context, c->error);
     if (st == LOB_EDATA) return lob_fail(c->error, st, "the %s scan has no finite value", name);
     LOB_TRY(st);
     if (!(value[3] > value[0]))

@@ -234,9 +234,6 @@ struct lob_register_loops {
     /* numbers: in ordinary memory; NULL: the pass has none. */
     lob_status (*pass)(uint64_t numbers[LOB_REGISTER_NUMBERS], lob_register_call *c,
                        const lob_register_pass *pass);
-    /* lob_percentiles_cpu of the pass's data. */
-    lob_status (*percentiles)(double *value, const double *percent, int count, lob_register_call *c,
-                              const lob_register_pass *pass);
     /* Words of an image: of each voxel, 12 distances between patches around it, six levels each in
      * 5 bits; c->no_data of those without data. Beyond its border an image goes on as there.
      * radius: of patches, and how far from the voxel they are. Takes 28 bytes a voxel, on a GPU 48.
