@@ -43,24 +43,6 @@ static bool same_values(const lob_volume *a, const lob_volume *b)
     return true;
 }
 
-lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error)
-{
-    const size_t most = (size_t)to->count + (size_t)more->count;
-    if (more->count == 0) return LOB_OK;
-    int32_t *const values = malloc(most * sizeof *values), n = 0;
-    if (!values) return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    for (int32_t a = 0, b = 0; a < to->count || b < more->count; n++) {
-        const int32_t x = a < to->count ? to->values[a] : INT32_MAX;
-        const int32_t y = b < more->count ? more->values[b] : INT32_MAX;
-        values[n] = x < y ? x : y;
-        a += a < to->count && x == values[n];
-        b += b < more->count && y == values[n];
-    }
-    lob_label_set_free(to);
-    *to = (lob_label_set){.count = n, .values = values};
-    return LOB_OK;
-}
-
 /* Labels that are written to need memory of the volume's own, which can grow. */
 static lob_status own_labels(lob_carry_job *j, lob_volume *labels, lob_error *error)
 {
@@ -97,7 +79,7 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
                            a->set.count, LOB_FUSE_MAX_LABELS);
     if (st == LOB_OK && lob_labels_restore(&a->labels, &a->set) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    if (st == LOB_OK) st = lob_carry_join(&j->known, &a->set, error);
+    if (st == LOB_OK) st = lob_label_set_join(&j->known, &a->set, error);
     const int64_t bytes = a->image.borrowed ? 0 : lob_volume_bytes(&a->image);
     if (st == LOB_OK)
         st = lob_budget_hold(&j->steps.budget, bytes + lob_volume_bytes(&a->labels), error);
@@ -111,78 +93,23 @@ static lob_status read_atlas(lob_carry_job *j, atlas *a, int i, lob_error *error
 
 /* ---- registration ---- */
 
-/* Register an atlas, of which the view counts; by an affine on a coarser grid, to choose.
- * LOB_EDATA: it cannot be; why has the reason. */
+/* Register an atlas; to choose, by an affine on a coarser grid. LOB_EDATA: it cannot be; j->why has
+ * the reason. */
 static lob_status register_atlas(lob_carry_job *j, lob_field *field, lob_register_stats *stats,
-                                 const lob_volume *image, const lob_box *view, bool choosing,
-                                 double share, lob_error *why, lob_error *error)
+                                 const lob_volume *image, bool choosing, double share,
+                                 lob_error *error)
 {
-    const lob_box all = lob_box_whole(j->scan.dims); /* make_grid has cut it */
-    const lob_register_input in = {
-        .fixed = &j->scan, .moving = image, .fixed_view = &all, .moving_view = view};
+    const lob_register_input in = {.fixed = &j->scan, .moving = image, .whole = true};
     lob_register_options options = lob_register_defaults();
     lob_segment_turn turn;
     options.spacing_mm = j->out->grid_mm * (choosing ? choosing_coarser : 1);
     options.smooth = j->options->smooth;
     options.affine_only = choosing;
-    const lob_status st =
-        lob_register(field, stats, &in, &options, lob_segment_begin(&j->steps, &turn, share), why);
-    if (st != LOB_OK && st != LOB_EDATA && error) *error = *why;
+    const lob_status st = lob_register(field, stats, &in, &options,
+                                       lob_segment_begin(&j->steps, &turn, share), &j->why);
+    if (st != LOB_OK && st != LOB_EDATA && error) *error = j->why;
     return st;
 }
-
-/* Take a step with each atlas that is used; known: what each is has been found out. */
-static lob_status each_atlas(lob_carry_job *j, bool known, double share, lob_error *why,
-                             lob_status (*step)(lob_carry_job *j, atlas *a, int i, double share,
-                                                lob_error *why, lob_error *error),
-                             lob_error *error)
-{
-    for (int i = 0; i < j->in->count; i++) {
-        lob_carry_fate *const fate = &j->out->atlas[i].fate;
-        atlas a;
-        if (known && *fate != LOB_CARRY_USED) continue;
-        LOB_TRY(read_atlas(j, &a, i, error));
-        *fate = a.set.count == 0                               ? LOB_CARRY_UNLABELLED
-                : !known && same_values(j->in->scan, &a.image) ? LOB_CARRY_SAME
-                                                               : LOB_CARRY_USED;
-        const lob_status st = *fate == LOB_CARRY_USED ? step(j, &a, i, share, why, error) : LOB_OK;
-        drop_atlas(j, &a);
-        LOB_TRY(st);
-    }
-    return LOB_OK;
-}
-
-/* ---- choosing ---- */
-
-/* How far from the scan an atlas is, by an affine. */
-static lob_status measure_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
-                              lob_error *error)
-{
-    lob_field field;
-    lob_register_stats stats;
-    const lob_box view = lob_field_of_view(&a->image, j->steps.context->threads);
-    const lob_status st =
-        register_atlas(j, &field, &stats, &a->image, &view, true, share, why, error);
-    j->out->atlas[i].fate = st == LOB_OK ? LOB_CARRY_FARTHER : LOB_CARRY_APART;
-    if (st == LOB_OK) j->out->atlas[i].cost = stats.cost_affine;
-    lob_field_free(&field);
-    return st == LOB_EDATA ? LOB_OK : st;
-}
-
-/* The nearest ones are used, of equally near ones the first. */
-static void use_nearest(lob_carry_output *out, int count, int use)
-{
-    for (; use > 0; use--) {
-        int nearest = -1;
-        for (int i = 0; i < count; i++)
-            if (out->atlas[i].fate == LOB_CARRY_FARTHER &&
-                (nearest < 0 || out->atlas[i].cost < out->atlas[nearest].cost))
-                nearest = i;
-        if (nearest >= 0) out->atlas[nearest].fate = LOB_CARRY_USED;
-    }
-}
-
-/* ---- moving ---- */
 
 /* A volume through a field, onto the grid. */
 static lob_status move_through(lob_carry_job *j, lob_volume *out, const lob_volume *volume,
@@ -232,25 +159,26 @@ static lob_status bring(lob_carry_job *j, lob_volume *out, const lob_volume *vol
                : lob_segment_onto(&j->steps, out, volume, &grid, LOB_RESAMPLE_NEAREST, 0, error);
 }
 
-static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_error *why,
-                           lob_error *error)
+/* Find out how far an atlas is from the scan, or use it. */
+static lob_status take(lob_carry_job *j, atlas *a, int i, bool choosing, double share,
+                       lob_error *error)
 {
+    lob_carry_atlas *const of = &j->out->atlas[i];
     const int k = j->used;
     lob_volume image = lob_volume_empty(), labels = lob_volume_empty();
     lob_field field = {.mm = NULL};
     lob_register_stats stats;
     const lob_box view = lob_field_of_view(&a->image, j->steps.context->threads);
     lob_status st = bring(j, &image, &a->image, &view, error);
-    if (st == LOB_OK) st = bring(j, &labels, &a->labels, &view, error);
-    const lob_box all = lob_box_whole(image.dims);
-    if (st == LOB_OK)
-        st = register_atlas(j, &field, &stats, &image, &all, false, share, why, error);
+    if (st == LOB_OK && !choosing) st = bring(j, &labels, &a->labels, &view, error);
+    if (st == LOB_OK) st = register_atlas(j, &field, &stats, &image, choosing, share, error);
     if (st == LOB_OK) {
-        j->out->atlas[i].cost = stats.cost_after;
-        j->out->atlas[i].doubtful = stats.doubtful;
-        st = use(j, a, &image, &labels, &field, error);
+        of->cost = stats.cost_after;
+        of->doubtful = stats.doubtful && !choosing;
+        if (choosing) of->fate = LOB_CARRY_FARTHER;
+        if (!choosing) st = use(j, a, &image, &labels, &field, error);
         if (st == LOB_EDATA)
-            lob_fail(why, st, "atlas %d has no finite value where the scan lies", i + 1);
+            lob_fail(&j->why, st, "atlas %d has no finite value where the scan lies", i + 1);
     }
     lob_field_free(&field);
     lob_segment_drop(&j->steps, &image);
@@ -258,8 +186,41 @@ static lob_status move_one(lob_carry_job *j, atlas *a, int i, double share, lob_
     if (st == LOB_OK) return st;
     lob_segment_drop(&j->steps, &j->image[k]);
     lob_segment_drop(&j->steps, &j->labels[k]);
-    if (st == LOB_EDATA) j->out->atlas[i].fate = LOB_CARRY_APART;
+    if (st == LOB_EDATA) of->fate = LOB_CARRY_APART;
     return st == LOB_EDATA ? LOB_OK : st;
+}
+
+/* Take each atlas: all of them, or those that were chosen before. */
+static lob_status take_all(lob_carry_job *j, bool choosing, bool chosen, double share,
+                           lob_error *error)
+{
+    for (int i = 0; i < j->in->count; i++) {
+        lob_carry_fate *const fate = &j->out->atlas[i].fate;
+        atlas a;
+        if (chosen && *fate != LOB_CARRY_USED) continue;
+        LOB_TRY(read_atlas(j, &a, i, error));
+        *fate = a.set.count == 0                                ? LOB_CARRY_UNLABELLED
+                : !chosen && same_values(j->in->scan, &a.image) ? LOB_CARRY_SAME
+                                                                : LOB_CARRY_USED;
+        const lob_status st =
+            *fate == LOB_CARRY_USED ? take(j, &a, i, choosing, share, error) : LOB_OK;
+        drop_atlas(j, &a);
+        LOB_TRY(st);
+    }
+    return LOB_OK;
+}
+
+/* The nearest ones are used, of equally near ones the first. */
+static void use_nearest(lob_carry_output *out, int count, int use)
+{
+    for (; use > 0; use--) {
+        int nearest = -1;
+        for (int i = 0; i < count; i++)
+            if (out->atlas[i].fate == LOB_CARRY_FARTHER &&
+                (nearest < 0 || out->atlas[i].cost < out->atlas[nearest].cost))
+                nearest = i;
+        if (nearest >= 0) out->atlas[nearest].fate = LOB_CARRY_USED;
+    }
 }
 
 /* ---- the stage ---- */
@@ -297,13 +258,12 @@ lob_status lob_carry_move(lob_carry_job *j, lob_error *error)
 {
     const int count = j->in->count, most = j->options->use;
     const bool many = count > most;
-    lob_error why = {.text = ""};
     LOB_TRY(make_grid(j, error));
-    if (many) LOB_TRY(each_atlas(j, false, 0.2 / count, &why, measure_one, error));
+    if (many) LOB_TRY(take_all(j, true, false, 0.2 / count, error));
     if (many) use_nearest(j->out, count, most);
-    LOB_TRY(each_atlas(j, many, many ? 0.45 / most : 0.65 / count, &why, move_one, error));
-    if (j->used == 0 && why.text[0])
-        return lob_fail(error, LOB_EDATA, "no atlas can be used: %s", why.text);
+    LOB_TRY(take_all(j, false, many, many ? 0.45 / most : 0.65 / count, error));
+    if (j->used == 0 && j->why.text[0])
+        return lob_fail(error, LOB_EDATA, "no atlas can be used: %s", j->why.text);
     if (j->used == 0)
         return lob_fail(error, LOB_EDATA,
                         "no atlas can be used: none but the scan itself has labels");

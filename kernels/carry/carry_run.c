@@ -64,11 +64,10 @@ lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *erro
 {
     lob_volume here;
     if (!volume->data || volume->place.kind == LOB_PLACE_MEMORY) return LOB_OK;
-    LOB_TRY(lob_volume_move(&here, volume, (lob_place){0}, j->steps.context, error));
-    const int64_t bytes = lob_volume_bytes(volume);
+    LOB_TRY(lob_segment_copy(&j->steps, &here, volume, (lob_place){0}, error));
     lob_segment_drop(&j->steps, volume);
     *volume = here;
-    return lob_budget_hold(&j->steps.budget, bytes, error);
+    return LOB_OK;
 }
 
 /* ---- labels ---- */
@@ -97,8 +96,9 @@ static lob_status list_labels(lob_carry_job *j, const lob_label_set *drawn, lob_
 {
     lob_label_set all = {0};
     lob_carry_output *const out = j->out;
-    lob_status st = lob_carry_join(&all, drawn, error);
-    for (int k = 0; k < j->used && st == LOB_OK; k++) st = lob_carry_join(&all, &j->has[k], error);
+    lob_status st = lob_label_set_join(&all, drawn, error);
+    for (int k = 0; k < j->used && st == LOB_OK; k++)
+        st = lob_label_set_join(&all, &j->has[k], error);
     if (st == LOB_OK) out->label = calloc((size_t)all.count + 1, sizeof *out->label);
     if (st == LOB_OK && !out->label) st = lob_fail(error, LOB_ENOMEM, "no memory left for labels");
     for (int lost = 0; lost < 2 && st == LOB_OK; lost++) {

@@ -26,6 +26,7 @@ typedef struct {
     lob_volume image[LOB_FUSE_MAX_ATLASES], labels[LOB_FUSE_MAX_ATLASES]; /* moved */
     lob_fuse_output votes;
 
+    lob_error why;                           /* the last atlas that was left out cannot be used */
     lob_label_set known;                     /* labels of all atlases that were read, */
     lob_label_set has[LOB_FUSE_MAX_ATLASES]; /* and of each that is used, before it was moved */
 
@@ -96,9 +97,6 @@ lob_status lob_carry_fetch(lob_carry_job *j, lob_volume *volume, lob_error *erro
 
 /* The scan on the grid for moving; the atlases that are used, moved onto it; their votes. */
 lob_status lob_carry_move(lob_carry_job *j, lob_error *error);
-
-/* Add labels to a set; its voxels are not counted. */
-lob_status lob_carry_join(lob_label_set *to, const lob_label_set *more, lob_error *error);
 
 /* ---- carry_seeds.c ---- */
 

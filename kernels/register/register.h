@@ -62,8 +62,7 @@ typedef struct {
     const lob_volume *fixed, *moving;
     const uint8_t *mask; /* on the fixed scan's grid, and where it is; 0: does not count. NULL:
                             everything does */
-    const lob_box *fixed_view, *moving_view; /* what of a scan counts; NULL: as lob_field_of_view
-                                                finds it */
+    bool whole;          /* all of both scans counts; else what lob_field_of_view finds of each */
 } lob_register_input;
 
 typedef struct {
@@ -93,9 +92,9 @@ typedef struct {
  *                 takes long is computed there, to the same bytes. The scans may be there too,
  *                 and the field comes to lie where the fixed one is
  *
- * Returns LOB_OK, LOB_EARG (an option out of range, several channels, a view that is no box in its
- * scan), LOB_EDATA (a scan without two different finite values, or, by headers alone, fields of
- * view that do not overlap), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
+ * Returns LOB_OK, LOB_EARG (an option out of range, several channels), LOB_EDATA (a scan without
+ * two different finite values, or, by headers alone, fields of view that do not overlap),
+ * LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */
 lob_status lob_register(lob_field *out, lob_register_stats *stats, const lob_register_input *in,
                         const lob_register_options *options, const lob_context *context,

@@ -134,23 +134,20 @@ static lob_status make_levels(lob_register_image *image, lob_register_call *c,
     return st;
 }
 
-/* The part of a scan that counts, in ordinary memory, and counted; all of it: nothing.
- *
- *   given  in  that part, where the caller knows; NULL: it is looked for
- */
+/* The part of a scan that counts, in ordinary memory, and counted; all of it: nothing. */
 static lob_status take_view(lob_volume *part, lob_box *view, lob_register_call *c,
-                            const lob_volume *scan, const lob_box *given)
+                            const lob_volume *scan)
 {
     const int64_t bytes = lob_volume_bytes(scan);
     const lob_box all = lob_box_whole(scan->dims);
-    if (given) *view = *given;
-    if (given && memcmp(view, &all, sizeof all) == 0) return LOB_OK;
+    *view = all;
+    if (c->in->whole) return LOB_OK;
     const bool away = scan->place.kind != LOB_PLACE_MEMORY;
     lob_volume seen = *scan, header = lob_volume_empty();
     lob_status st = LOB_OK;
     if (away) LOB_TRY(lob_budget_alloc(&c->budget, &seen.data, bytes, 1, c->error));
     if (away) st = lob_device_download(c->device, seen.data, scan->data, bytes, c->error);
-    if (st == LOB_OK && !given) *view = lob_field_of_view(&seen, c->context->threads);
+    if (st == LOB_OK) *view = lob_field_of_view(&seen, c->context->threads);
     if (st == LOB_OK && memcmp(view, &all, sizeof all) != 0) {
         const int64_t first[3] = {-view->first[0], -view->first[1], -view->first[2]};
         header.dims = lob_box_dims(view);
@@ -206,7 +203,7 @@ lob_status lob_register_image_make(lob_register_image *image, lob_register_call 
 {
     lob_volume part = lob_volume_empty();
     lob_box view;
-    LOB_TRY(take_view(&part, &view, c, scan, which == 0 ? c->in->fixed_view : c->in->moving_view));
+    LOB_TRY(take_view(&part, &view, c, scan));
     const lob_status st =
         make_image(image, c, part.data ? &part : scan, which == 0 ? "fixed" : "moving");
     const lob_dims seen = lob_box_dims(&view);

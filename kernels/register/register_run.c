@@ -43,15 +43,11 @@ static lob_status check(const lob_register_input *in, const lob_register_options
                         const lob_context *context, lob_error *error)
 {
     const lob_volume *const scan[2] = {in->fixed, in->moving};
-    const lob_box *const view[2] = {in->fixed_view, in->moving_view};
     if (!context->device) LOB_TRY(lob_check_memory((lob_place){0}, in->fixed, in->moving, error));
     for (int k = 0; k < 2; k++) {
         const char *const name = k == 0 ? "fixed" : "moving";
-        const lob_box all = lob_box_whole(scan[k]->dims), *const seen = view[k] ? view[k] : &all;
         int axes = 0;
-        for (int a = 0; a < 3; a++) axes += seen->size[a] > 1;
-        if (!lob_box_lies_in(seen, &all) || lob_dims_voxels(lob_box_dims(seen)) < 1)
-            return lob_fail(error, LOB_EARG, "what counts of the %s scan is no box in it", name);
+        for (int a = 0; a < 3; a++) axes += lob_side(scan[k]->dims, a) > 1;
         if (scan[k]->channels != 1)
             return lob_fail(error, LOB_EARG, "the %s scan has %d channels; one is needed", name,
                             scan[k]->channels);
