@@ -87,8 +87,8 @@ void lob_fuse_output_free(lob_fuse_output *out);
  *                 bytes, and arrays may be there
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range, several channels, an array on a GPU
- * without a device), LOB_EDATA (grids that differ, no finite value, no label in any atlas, too many
- * labels), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
+ * without a device), LOB_EDATA (grids that differ, no finite value, no label in any atlas, one
+ * below 0, too many), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE.
  */
 lob_status lob_fuse(lob_fuse_output *out, const lob_fuse_input *in, const lob_fuse_options *options,
                     const lob_context *context, lob_error *error);

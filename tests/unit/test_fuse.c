@@ -160,5 +160,8 @@ TEST(refused)
     c->labels[1].dims.nz++;
     for (int i = 0; i < N; i++) c->label[0][i] = (uint8_t)(i % 200);
     assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
+    memset(c->scan, 0xff, sizeof c->scan); /* -1 */
+    c->atlas[0].labels = &c->volume;
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
     free(c);
 }
