@@ -270,7 +270,7 @@ class _Watch:
 
 def _bytes(size: int | str) -> int:
     """A number of bytes, or as the command takes it: "4GiB", "500M"; at most as many as that takes."""
-    if _is_whole(size) and size >= 0:
+    if not isinstance(size, str) and _is_whole(size) and size >= 0:
         return min(int(size), MOST_BYTES)
     found = isinstance(size, str) and re.fullmatch(r"(\d+\.?\d*)(B|[KMGT](iB)?|[kMGT]B)?", size.strip())
     if not found:
