@@ -18,11 +18,7 @@
 namespace lob::supervoxels
 {
 
-/* A block fills a multiprocessor, so that all blocks run at once. */
-enum {
-    BORUVKA_THREADS = 1024,
-    BATCH = 4 /* list entries that a thread takes at once, so that it waits for memory less often */
-};
+enum { BORUVKA_THREADS = 1024 }; /* a block fills a multiprocessor, so that all run at once */
 
 /* All blocks wait; what each wrote before, all see after. flag: set if any is true in a thread. */
 static __device__ inline void wait_for_all(const connect_params &p, uint32_t *passed,
@@ -53,78 +49,34 @@ static __device__ inline int64_t entries_of(int64_t n)
     return n > first ? (n - first + grid_step() - 1) / grid_step() : 0;
 }
 
-/* A thread's small sets from number k on; 0 behind the last. */
-static __device__ inline void read_small(int32_t (&set)[BATCH], const connect_params &p,
-                                         const thread_lists &own, int64_t k)
+static __device__ inline int32_t &small_at(const connect_params &p, int64_t k)
 {
-#pragma unroll
-    for (int i = 0; i < BATCH; i++)
-        set[i] = k + i < own.small ? p.small[grid_first() + (k + i) * grid_step()] : 0;
+    return p.small[grid_first() + k * grid_step()];
 }
 
-/* The other ends of the edges that sets picked; the set itself if it has no edge. */
-static __device__ inline void read_picks(int32_t (&pick)[BATCH], const connect_params &p,
-                                         const int32_t (&set)[BATCH])
+/* The other end of the edge that a set picked; the set itself if it has no edge. */
+static __device__ inline int32_t pick_of(const connect_params &p, int32_t set)
 {
-    u64 key[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) key[i] = set[i] ? p.key[set[i]] : NO_EDGE;
-#pragma unroll
-    for (int i = 0; i < BATCH; i++)
-        pick[i] = key[i] == NO_EDGE ? set[i] : (int32_t)(uint32_t)key[i];
+    const u64 key = p.key[set];
+    return key == NO_EDGE ? set : (int32_t)(uint32_t)key;
 }
 
 /* ---- contracting picked edges ---- */
 
-/* find_root for a batch. */
-static __device__ inline void find_roots(const connect_params &p, int32_t (&i)[BATCH])
+/* Join the trees of a and b: climb from both, and link the higher root to the lower. */
+static __device__ inline void join_trees(const connect_params &p, int32_t a, int32_t b)
 {
-    bool on[BATCH];
-#pragma unroll
-    for (int k = 0; k < BATCH; k++) on[k] = i[k] != 0;
-    for (bool any = true; any;) {
-        int32_t next[BATCH];
-        any = false;
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) next[k] = on[k] ? link_now(p, i[k]) : 0;
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            on[k] = next[k] > 0;
-            i[k] = on[k] ? next[k] : i[k];
-            any = any || on[k];
-        }
-    }
-}
-
-/* Join the trees of each a and b: climb from both, and link the higher root to the lower. */
-static __device__ inline void join_trees(const connect_params &p, int32_t (&a)[BATCH],
-                                         int32_t (&b)[BATCH])
-{
-    for (bool any = true; any;) {
-        int32_t of_a[BATCH], of_b[BATCH], was[BATCH];
-        any = false;
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            of_a[k] = a[k] != b[k] ? link_now(p, a[k]) : 0;
-            of_b[k] = a[k] != b[k] ? link_now(p, b[k]) : 0;
-        }
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            const bool roots = of_a[k] == 0 && of_b[k] == 0;
-            if (of_a[k] == 0) of_a[k] = a[k];
-            if (of_b[k] == 0) of_b[k] = b[k];
-            a[k] = max(of_a[k], of_b[k]);
-            b[k] = min(of_a[k], of_b[k]);
-            was[k] = roots && a[k] != b[k] ? atomicCAS(&p.link[a[k]], 0, b[k]) : -1;
-        }
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            if (was[k] == 0)
-                a[k] = b[k];
-            else if (was[k] > 0)
-                a[k] = was[k]; /* another thread linked it: go on from its parent */
-            any = any || a[k] != b[k];
-        }
+    while (a != b) {
+        int32_t of_a = link_now(p, a), of_b = link_now(p, b);
+        const bool roots = of_a == 0 && of_b == 0;
+        if (of_a == 0) of_a = a;
+        if (of_b == 0) of_b = b;
+        a = max(of_a, of_b);
+        b = min(of_a, of_b);
+        if (!roots) continue;
+        const int32_t was = atomicCAS(&p.link[a], 0, b);
+        if (was == 0) return;
+        a = was; /* another thread linked it: go on from its parent */
     }
 }
 
@@ -132,13 +84,9 @@ static __device__ inline void join_trees(const connect_params &p, int32_t (&a)[B
 static __device__ inline void contract_picks(const connect_params &p, thread_lists *own)
 {
     int64_t left = 0;
-    for (int64_t k = 0; k < own->small; k += BATCH) {
-        int32_t set[BATCH], pick[BATCH];
-        read_small(set, p, *own, k);
-        read_picks(pick, p, set);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (pick[i] != set[i]) p.small[grid_first() + left++ * grid_step()] = set[i];
+    for (int64_t k = 0; k < own->small; k++) {
+        const int32_t set = small_at(p, k), pick = pick_of(p, set);
+        if (pick != set) small_at(p, left++) = set;
         join_trees(p, set, pick);
     }
     own->small = left;
@@ -151,20 +99,13 @@ static __device__ inline void move_sums(const connect_params &p, int32_t former,
                                         uint32_t size)
 {
     const int channels = p.s.rule.channels;
-    const int64_t from = (int64_t)former * channels, to = (int64_t)root * channels;
     p.link[former] = root;
     atomicAdd(&p.size[root], size);
 #pragma unroll 1
-    for (int c = 0; c < channels; c += BATCH) {
-        u64 sum[BATCH];
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) sum[i] = c + i < channels ? sum_of(p, from + c + i) : 0;
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (c + i < channels) {
-                add_sum(p, to + c + i, sum[i]);
-                p.mean[to + c + i] = STALE_MEAN;
-            }
+    for (int c = 0; c < channels; c++) {
+        const int64_t to = (int64_t)root * channels + c;
+        add_sum(p, to, sum_of(p, (int64_t)former * channels + c));
+        p.mean[to] = STALE_MEAN;
     }
 }
 
@@ -175,28 +116,16 @@ static __device__ inline void move_sums(const connect_params &p, int32_t former,
  */
 static __device__ inline void flatten(const connect_params &p, const thread_lists &own)
 {
-    const int64_t small = p.s.rule.small;
-    for (int64_t k = 0; k < own.small; k += BATCH) {
-        int32_t set[BATCH], pick[BATCH], root[BATCH];
-        uint32_t size[BATCH], pick_size[BATCH];
-        read_small(set, p, own, k);
-        read_picks(pick, p, set);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) {
-            root[i] = set[i];
-            size[i] = set[i] ? *(volatile uint32_t *)&p.size[set[i]] : 0;
-            pick_size[i] = set[i] ? *(volatile uint32_t *)&p.size[pick[i]] : 0;
-        }
-        find_roots(p, root);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) {
-            if (set[i] == 0) continue;
-            p.key[set[i]] = NO_EDGE;
-            if (root[i] != set[i]) move_sums(p, set[i], root[i], size[i]);
-            if (root[i] == pick[i] || (int64_t)pick_size[i] < small) continue;
-            const uint32_t taken = atomicExch(&p.size[pick[i]], 0u);
-            if (taken) move_sums(p, pick[i], root[i], taken);
-        }
+    for (int64_t k = 0; k < own.small; k++) {
+        const int32_t set = small_at(p, k), pick = pick_of(p, set);
+        const uint32_t size = *(volatile uint32_t *)&p.size[set];
+        const uint32_t pick_size = *(volatile uint32_t *)&p.size[pick];
+        const int32_t root = find_root(p, set);
+        p.key[set] = NO_EDGE;
+        if (root != set) move_sums(p, set, root, size);
+        if (root == pick || (int64_t)pick_size < p.s.rule.small) continue;
+        const uint32_t taken = atomicExch(&p.size[pick], 0u);
+        if (taken) move_sums(p, pick, root, taken);
     }
 }
 
@@ -208,54 +137,28 @@ static __device__ __noinline__ uint32_t compute_mean(uint32_t *mean, u64 sum, ui
 }
 
 /* Several threads may find a mean stale, of a set that grew: they compute the same. */
-static __device__ inline uint32_t fresh_mean(const connect_params &p, uint32_t mean, int32_t set,
-                                             int channel)
+static __device__ inline uint32_t fresh_mean(const connect_params &p, int32_t set, int channel)
 {
     const int64_t i = (int64_t)set * p.s.rule.channels + channel;
+    const uint32_t mean = p.mean[i];
     return mean == STALE_MEAN ? compute_mean(&p.mean[i], sum_of(p, i), p.size[set]) : mean;
 }
 
-/* compare_edge for a batch; a and b both 0: none. */
-static __device__ inline void compare_edges(const connect_params &p, const int32_t (&a)[BATCH],
-                                            const int32_t (&b)[BATCH])
+static __device__ inline void measure_edge(const connect_params &p, int32_t a, int32_t b)
 {
-    const int channels = p.s.rule.channels;
-    uint64_t difference[BATCH] = {};
-    u64 key_before[BATCH];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) key_before[i] = a[i] ? *(volatile u64 *)&p.key[a[i]] : 0;
+    const u64 key_before = *(volatile u64 *)&p.key[a];
+    uint64_t difference = 0;
 #pragma unroll 1
-    for (int c = 0; c < channels; c++) {
-        uint32_t of_a[BATCH], of_b[BATCH];
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) {
-            of_a[i] = a[i] ? p.mean[(int64_t)a[i] * channels + c] : 0;
-            of_b[i] = a[i] ? p.mean[(int64_t)b[i] * channels + c] : 0;
-        }
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            difference[i] += lob_fragment_difference(fresh_mean(p, of_a[i], a[i], c),
-                                                     fresh_mean(p, of_b[i], b[i], c));
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++)
-        if (a[i]) compare_edge(p, a[i], b[i], difference[i], key_before[i]);
+    for (int c = 0; c < p.s.rule.channels; c++)
+        difference += lob_fragment_difference(fresh_mean(p, a, c), fresh_mean(p, b, c));
+    compare_edge(p, a, b, difference, key_before);
 }
 
 /* Contacts that other ranks have found, before any set is joined. */
 static __device__ inline void compare_gathered(const connect_params &p, int64_t contacts)
 {
-    for (int64_t from = p.own_contacts + grid_first(); from < contacts;
-         from += BATCH * grid_step()) {
-        int32_t a[BATCH], b[BATCH];
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) {
-            const int64_t at = from + i * grid_step();
-            const u64 contact = at < contacts ? p.contacts[at] : 0;
-            a[i] = (int32_t)(contact >> 32), b[i] = (int32_t)(uint32_t)contact;
-        }
-        compare_edges(p, a, b);
-    }
+    for (int64_t i = p.own_contacts + grid_first(); i < contacts; i += grid_step())
+        measure_edge(p, (int32_t)(p.contacts[i] >> 32), (int32_t)(uint32_t)p.contacts[i]);
 }
 
 /* Contacts of sets that are still small stay listed and are compared. Returns whether there is
@@ -264,25 +167,12 @@ static __device__ inline bool pick_again(const connect_params &p, thread_lists *
 {
     u64 *const list = p.contacts + grid_first();
     int64_t left = 0;
-    for (int64_t k = 0; k < own->contacts; k += BATCH) {
-        u64 contact[BATCH];
-        int32_t a[BATCH], b[BATCH];
-        bool small[BATCH];
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            contact[i] = k + i < own->contacts ? list[(k + i) * grid_step()] : 0;
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            a[i] = set_of(p, (int64_t)(contact[i] >> 32)), b[i] = set_of(p, (uint32_t)contact[i]);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) small[i] = a[i] != b[i] && is_small(p, a[i]);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (small[i])
-                list[left++ * grid_step()] = (u64)(uint32_t)a[i] << 32 | (uint32_t)b[i];
-            else
-                a[i] = b[i] = 0;
-        compare_edges(p, a, b);
+    for (int64_t k = 0; k < own->contacts; k++) {
+        const u64 contact = list[k * grid_step()];
+        const int32_t a = set_of(p, (int64_t)(contact >> 32)), b = set_of(p, (uint32_t)contact);
+        if (a == b || !is_small(p, a)) continue;
+        list[left++ * grid_step()] = (u64)(uint32_t)a << 32 | (uint32_t)b;
+        measure_edge(p, a, b);
     }
     own->contacts = left;
     return left > 0;
@@ -334,17 +224,9 @@ static __device__ inline void number_sets(const connect_params &p, block_scan::T
     }
     wait_for_all(p, passed);
     const int64_t last = p.gathered ? (int64_t)p.before + p.own_fragments : fragments;
-    for (int64_t from = p.before + grid_first(); from <= last; from += BATCH * grid_step()) {
-        int32_t fragment[BATCH], root[BATCH];
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            const int64_t i = from + k * grid_step();
-            root[k] = fragment[k] = i <= last ? (int32_t)i : 0;
-        }
-        find_roots(p, root); /* or a fragment on the way whose link is replaced already */
-#pragma unroll
-        for (int k = 0; k < BATCH; k++)
-            if (root[k] != fragment[k]) p.link[fragment[k]] = link_now(p, root[k]);
+    for (int64_t i = p.before + grid_first(); i <= last; i += grid_step()) {
+        const int32_t root = find_root(p, (int32_t)i); /* or one on the way that has its number */
+        if (root != i) p.link[i] = link_now(p, root);
     }
 }
 
