@@ -15,40 +15,6 @@ enum {
     BELOW = 3       /* rows of the previous slice (z - 1) that a row is compared with */
 };
 
-/* Consecutive words; quads: count and every address are multiples of 4 words. */
-template <int N>
-static __device__ inline void store_words(uint32_t *to, const uint32_t (&from)[N], int count,
-                                          bool quads)
-{
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        if (i >= count) continue;
-        if (!quads)
-            to[i] = from[i];
-        else if (i % 4 == 0)
-            *(uint4 *)(to + i) = make_uint4(from[i], from[i + 1], from[i + 2], from[i + 3]);
-    }
-}
-
-template <int N>
-static __device__ inline void load_words(uint32_t (&to)[N], const uint32_t *from, int count,
-                                         bool quads)
-{
-#pragma unroll
-    for (int i = 0; i < N; i += 4) {
-        uint4 q = make_uint4(0, 0, 0, 0);
-        if (quads && i < count)
-            q = *(const uint4 *)(from + i);
-        else {
-            if (i < count) q.x = from[i];
-            if (i + 1 < count) q.y = from[i + 1];
-            if (i + 2 < count) q.z = from[i + 2];
-            if (i + 3 < count) q.w = from[i + 3];
-        }
-        to[i] = q.x, to[i + 1] = q.y, to[i + 2] = q.z, to[i + 3] = q.w;
-    }
-}
-
 /* ---- one channel ---- */
 
 template <typename C> struct compare_params {
@@ -56,7 +22,6 @@ template <typename C> struct compare_params {
     C alike;
     int word_groups, row_groups; /* of WARP_WORDS in a row, of WARP_ROWS in a slice */
     int64_t items;               /* for blocks: WARP_WORDS x WARP_ROWS x COMPARE_WARPS slices */
-    bool quads;                  /* rows are whole numbers of 4 words */
 };
 
 /* The direction whose words a lane keeps and writes. */
@@ -150,8 +115,11 @@ static __device__ inline void write_group(const compare_params<C> &k, const lane
     const int64_t row = (int64_t)z * p.ny + y;
     const int64_t to_row = there ? row + (int64_t)d.dz * p.ny + d.dy : row;
     uint32_t from[WARP_WORDS], to[WARP_WORDS];
-    load_words(from, p.filled + row * p.words + w, count, k.quads);
-    load_words(to, p.filled + to_row * p.words + w, there ? count : 0, k.quads);
+#pragma unroll
+    for (int i = 0; i < WARP_WORDS; i++) {
+        from[i] = i < count ? p.filled[row * p.words + w + i] : 0;
+        to[i] = there && i < count ? p.filled[to_row * p.words + w + i] : 0;
+    }
 
     /* the pair at the end of these words, whose other voxel is beyond it */
     const int x = d.dx < 0 ? w * WORD - 1 : (w + WARP_WORDS) * WORD;
@@ -163,7 +131,6 @@ static __device__ inline void write_group(const compare_params<C> &k, const lane
         end_pair =
             filled && k.alike((R)stored[row * p.nx + x - d.dx], (R)stored[to_row * p.nx + x]);
     }
-    uint32_t words[WARP_WORDS];
 #pragma unroll
     for (int i = 0; i < WARP_WORDS; i++) bits[i] &= to[i];
 #pragma unroll
@@ -173,9 +140,8 @@ static __device__ inline void write_group(const compare_params<C> &k, const lane
         const uint32_t pairs = d.dx < 0   ? bits_back(bits[i], left)
                                : d.dx > 0 ? bits_ahead(bits[i], right)
                                           : bits[i];
-        words[i] = pairs & from[i];
+        if (i < count) d.bits[row * p.words + w + i] = pairs & from[i];
     }
-    store_words(d.bits + row * p.words + w, words, count, k.quads);
 }
 
 /* A warp goes along y: a row's values stay in registers while the next row is compared with them.
@@ -223,11 +189,10 @@ template <typename T, typename C>
 static lob_status compare_single(call *c, const bits_params &b, lob_error *error)
 {
     const join_params &p = b.join;
-    compare_params<C> k = {b, C(b), 0, 0, 0, false};
+    compare_params<C> k = {b, C(b), 0, 0, 0};
     k.word_groups = (p.words + WARP_WORDS - 1) / WARP_WORDS;
     k.row_groups = (p.ny + WARP_ROWS - 1) / WARP_ROWS;
     k.items = (int64_t)k.word_groups * k.row_groups * ((p.nz + COMPARE_WARPS - 1) / COMPARE_WARPS);
-    k.quads = p.words % 4 == 0;
     return lob_launch(c->device, compare_kernel<T, C>, "comparing neighbours", k.items,
                       COMPARE_THREADS, 0, k, error);
 }
