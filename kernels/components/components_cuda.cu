@@ -170,33 +170,29 @@ static lob_status write_values(call *c, const selection *s, int64_t selected, lo
 
 /* ---- stages ---- */
 
-/* From labels as they are written: with holes filled, or where memory is short for measure_runs. */
-static lob_status measure_labels(call *c, lob_components_output *out, lob_error *error)
+/* Measure labels of so many components; regions and values are left in device memory. */
+static lob_status measure(call *c, lob_components_output *out, lob_type type, lob_error *error)
 {
+    const lob_components_share *const share = c->in->share;
     lob_volume intensities = c->in->intensities ? *c->in->intensities : lob_volume_empty();
     regions::device_table table;
     lob_regions_input in = {};
+    lob_context context = *c->context;
+    const int64_t max_bytes = context.max_memory, held = lob_device_budget_held(&c->budget);
+    const int64_t beside = held - c->budget.held[LOB_DEVICE_LISTS];
+    if (max_bytes > 0) context.max_memory = max_bytes > beside ? max_bytes - beside : 1;
     in.labels = c->arrays->labels;
-    in.type = out->type;
+    in.type = type;
     in.count = out->count;
     in.dims = c->in->image->dims;
     intensities.data = (void *)c->arrays->intensities;
     in.image = c->in->intensities ? &intensities : NULL;
-    LOB_TRY(regions::measure(&table, &out->fine, &in, c->context, error));
-    c->peak_bytes = lob_device_budget_held(&c->budget);
-    c->budget.held[LOB_DEVICE_TABLES] = 0; /* it has become the table, which is output */
-    lob_device_budget_hold(&c->budget, LOB_DEVICE_WORK, table.working_bytes);
-    out->regions = (lob_region *)table.regions;
-    out->values = (lob_region_values *)table.values;
+    if (share) out->fine = *share->fine;
+    LOB_TRY(regions::measure(&table, &out->fine, share != NULL, &in, &context, error));
+    lob_device_budget_hold(&c->budget, LOB_DEVICE_LISTS, table.working_bytes);
+    out->regions = out->count ? (lob_region *)table.regions : NULL;
+    out->values = out->count ? (lob_region_values *)table.values : NULL;
     return LOB_OK;
-}
-
-static lob_status measure(call *c, lob_components_output *out, const uint32_t *label,
-                          lob_error *error)
-{
-    bool measured = false;
-    if (!c->options->fill_holes) LOB_TRY(measure_runs(c, out, label, &measured, error));
-    return measured ? LOB_OK : measure_labels(c, out, error);
 }
 
 /* Regions and, where there are any, values, from device memory. */
@@ -220,13 +216,12 @@ static lob_status describe(call *c, lob_slab_found *found, lob_components_output
                            lob_error *error)
 {
     const lob_components_options *const o = c->options;
-    bool measured;
     LOB_TRY(c->in->share->team ? join_seam(c, found, error) : fetch_faces(c, found, error));
     if (lob_components_selects(o)) LOB_TRY(fetch_sizes(c, &found->voxels, error));
     if (o->keep_values) LOB_TRY(fetch_values(c, &found->value, error));
     if (!o->regions) return LOB_OK;
-    out->fine = *c->in->share->fine;
-    LOB_TRY(measure_runs(c, out, NULL, &measured, error));
+    LOB_TRY(write_labels(c, c->arrays->labels, LOB_I32, NULL, false, error));
+    LOB_TRY(measure(c, out, LOB_I32, error));
     return fetch_table(out, c->in, c->device, error);
 }
 
@@ -286,7 +281,7 @@ static lob_status label_all(call *c, selection *s, lob_components_output *out, l
     LOB_TRY(report_progress(c, 0.8));
     if (o->fill_holes && out->count > 0)
         LOB_TRY(fill_holes(c, c->arrays->labels, out->type, error));
-    if (o->regions) LOB_TRY(measure(c, out, label, error));
+    if (o->regions) LOB_TRY(measure(c, out, out->type, error));
     out->type = type;
     return o->keep_values ? write_values(c, s, out->count, type, error) : LOB_OK;
 }
@@ -315,8 +310,7 @@ static lob_status run_stages(call *c, selection *s, lob_components_output *out, 
     out->not_finite = (int64_t)counts[1];
     LOB_TRY(label_all(c, s, out, error));
     LOB_TRY(lob_device_wait(c->device, error));
-    const int64_t held = lob_device_budget_held(&c->budget);
-    out->working_bytes = held > c->peak_bytes ? held : c->peak_bytes;
+    out->working_bytes = lob_device_budget_held(&c->budget);
     return report_progress(c, 0.9);
 }
 
@@ -369,11 +363,11 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     if (!device) return lob_device_missing(error);
     LOB_TRY(lob_components_check(in, options, error));
     const lob_volume *image = in->image, *intensities = in->intensities;
-    const bool paints = !in->share || in->share->paints;
+    const bool written = !in->share || in->share->paints || options->regions;
     const bool narrow = options->type != LOB_TYPES && (in->share || !options->keep_values);
     const int64_t voxels = lob_voxels(image);
     const lob_type_info *type = lob_type_of(narrow ? options->type : LOB_I32);
-    const int64_t label_bytes = paints ? lob_product(voxels, (int64_t)type->bytes, 1, 1) : 0;
+    const int64_t label_bytes = written ? lob_product(voxels, (int64_t)type->bytes, 1, 1) : 0;
     const bool same = intensities && intensities->data == image->data; /* sent once */
     LOB_TRY(lob_device_result_room(device, &room, label_bytes, in->place, error));
     const lob_device_array sent[] = {

@@ -21,8 +21,6 @@
  *   join/number_cuda.cu            stage 4: from roots to component numbers in raster order
  *   label/paint_cuda.cu            stage 5: voxel -> run -> local root -> piece -> component, label
  *   label/holes_cuda.cu            components of the background fill holes: all stages once more
- *   measure/measure_cuda.cu        regions from runs, without reading labels; its files are listed
- *                                  in measure/measure_params_cuda.cuh
  *   label/label_pieces_cuda.cuh    the stages for supervoxels: number the components of labels
  *
  * Union-find is that of Playne and Hawick (2018): parents only become smaller, by atomicMin, so
@@ -65,7 +63,6 @@ typedef struct {
     double reported; /* progress */
 
     lob_device_budget budget;
-    int64_t peak_bytes; /* of working memory, before any of it became output */
 
     join_params join;
     u64 *counts;       /* device: voxels of foreground, and not finite; room for one more */
@@ -130,18 +127,6 @@ lob_status find_members(call *c, u64 *member, lob_error *error);
  *                 and components of label 0 become 0
  */
 lob_status write_labels(call *c, void *labels, lob_type type, const uint32_t *label, bool existing,
-                        lob_error *error);
-
-/*
- * Measure the components that were joined last from their runs.
- *
- *   out       in/out  count is the number of rows; regions and values, in LOB_DEVICE_LISTS, and
- *                     fine are set
- *   label     in      as above
- *   measured  out     false: there is no memory for it, and nothing has been done. A slab is
- *                     refused then, LOB_ENOMEM; its fine levels are given
- */
-lob_status measure_runs(call *c, lob_components_output *out, const uint32_t *label, bool *measured,
                         lob_error *error);
 
 /* Give holes in labels the label around them. Joins anew: what join holds is replaced. */

@@ -3,6 +3,7 @@
  * arrays that travel. regions_tiles_cuda.cuh has the kernel that measures.
  */
 #include "kernels/backend_cuda.h"
+#include "kernels/device/arena.cuh"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_tiles_cuda.cuh"
 #include "kernels/share.h"
@@ -13,8 +14,6 @@ namespace lob::regions
 enum { ROW_THREADS = 256 };
 
 enum { BAD_LABEL, OVERFULL, COUNTERS }; /* the first voxel, the first region; ~0: none */
-
-static const int64_t COUNTER_BYTES = 256; /* COUNTERS of them; what follows is aligned */
 
 /* ---- rows ---- */
 
@@ -29,32 +28,18 @@ static __global__ void __launch_bounds__(ROW_THREADS) clear_kernel(regions_param
     }
 }
 
-/* Rows of the table whose sums are complete. */
-typedef struct {
-    lob_region *regions; /* NULL: these are finished */
-    value_sums *sums;    /* NULL: none */
-    int64_t count;
-    u64 *overfull; /* the first region with too much data */
-} finish_params;
-
 /* Turn ordered keys back into values, and rows without voxels or data into zeros. */
-static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finish_params f)
+static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(regions_params s)
 {
-    for (int64_t i = grid_first(); i < f.count; i += grid_step()) {
-        if (f.regions && f.regions[i].voxels == 0) f.regions[i] = lob_region{};
-        if (!f.sums) continue;
-        const value_sums v = f.sums[i];
-        lob_region_values *values = (lob_region_values *)&f.sums[i];
+    for (int64_t i = grid_first(); i < s.count; i += grid_step()) {
+        if (s.regions[i].voxels == 0) s.regions[i] = lob_region{};
+        if (!s.sums) continue;
+        const value_sums v = s.sums[i];
+        lob_region_values *values = (lob_region_values *)&s.sums[i];
         values->lowest = v.data ? lob_value_of_key_double(v.lowest) : 0;
         values->highest = v.data ? lob_value_of_key_double(v.highest) : 0;
-        if (v.data > 1ull << LOB_REGION_DATA_BITS) atomicMin(f.overfull, (u64)i);
+        if (v.data > 1ull << LOB_REGION_DATA_BITS) atomicMin(s.overfull, (u64)i);
     }
-}
-
-static lob_status finish(const finish_params &f, lob_device *device, lob_error *error)
-{
-    return lob_launch_over(device, finish_kernel, "finishing regions", f.count, ROW_THREADS, f,
-                           error);
 }
 
 static lob_status refuse_values(int64_t count, const u64 counter[COUNTERS], lob_error *error)
@@ -69,38 +54,16 @@ static lob_status refuse_values(int64_t count, const u64 counter[COUNTERS], lob_
     return LOB_OK;
 }
 
-/* ---- intensities ---- */
-
-int64_t value_sums_bytes(void)
+/* The fine levels of an image's finite values; work: of scan_bytes. */
+static lob_status find_fine(lob_fine_levels *fine, const lob_device_image *image, lob_dims dims,
+                            lob_device *device, void *work, lob_error *error)
 {
-    return COUNTER_BYTES + levels::scan_bytes(1, 1);
-}
-
-lob_status begin_value_sums(region_intensities *m, lob_fine_levels *fine, const lob_volume *volume,
-                            const void *stored, lob_device *device, void *work, lob_error *error)
-{
-    const lob_device_view view = lob_device_view_of(volume->dims);
+    const lob_device_view view = lob_device_view_of(dims);
     lob_extremes all = {};
     lob_levels unused = {};
-    *m = region_intensities{};
-    m->image = lob_device_image_of(volume, stored, NULL, NULL);
-    m->image.channels = 1;
-    LOB_TRY(levels::scan_extremes(device, &all, &unused, &m->image, &view,
-                                  (unsigned char *)work + COUNTER_BYTES, error));
-    *fine = lob_fine_levels_of(&all, volume->type);
-    m->levels = lob_device_levels_of(*fine);
+    LOB_TRY(levels::scan_extremes(device, &all, &unused, image, &view, work, error));
+    *fine = lob_fine_levels_of(&all, image->type);
     return LOB_OK;
-}
-
-lob_status finish_value_sums(value_sums *sums, int64_t count, lob_device *device, void *work,
-                             lob_error *error)
-{
-    u64 counter[COUNTERS];
-    const finish_params f = {NULL, sums, count, (u64 *)work + OVERFULL};
-    LOB_TRY(lob_device_fill(device, work, 0xff, sizeof counter, error));
-    LOB_TRY(finish(f, device, error));
-    LOB_TRY(lob_device_download(device, counter, work, sizeof counter, error));
-    return refuse_values(count, counter, error);
 }
 
 /* ---- one call ---- */
@@ -131,25 +94,34 @@ static regions_params params_of(const lob_regions_input *in)
     return s;
 }
 
+/* Lay out the table, and behind it counters and work; returns the bytes of all. */
+static int64_t lay_out(regions_params *s, void **work, int64_t *working,
+                       const lob_regions_input *in, arena block)
+{
+    s->regions = block.take<lob_region>(in->count);
+    s->sums = in->image ? block.take<value_sums>(in->count) : NULL;
+    const int64_t table = block.used;
+    u64 *const counter = block.take<u64>(COUNTERS);
+    *work = block.take<unsigned char>(in->image ? levels::scan_bytes(1, 1) : 0);
+    s->bad_label = counter + BAD_LABEL;
+    s->overfull = counter + OVERFULL;
+    *working = block.used - table;
+    return block.used;
+}
+
 /* Working memory counts, the table does not: it is output. */
-static lob_status allocate(regions_params *s, int64_t *working_bytes, const lob_regions_input *in,
-                           const lob_context *context, lob_error *error)
+static lob_status allocate(regions_params *s, void **work, int64_t *working,
+                           const lob_regions_input *in, const lob_context *context,
+                           lob_error *error)
 {
     lob_device_budget budget = lob_device_budget_of(context, "regions", lob_dims_voxels(in->dims));
-    const int64_t rows = in->count * (int64_t)sizeof(lob_region);
-    const int64_t sums = in->image ? in->count * (int64_t)sizeof(value_sums) : 0;
+    const int64_t bytes = lay_out(s, work, working, in, arena());
     void *memory = NULL;
-    LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_WORK,
-                                   in->image ? value_sums_bytes() : COUNTER_BYTES, &memory, error));
-    *working_bytes = lob_device_budget_held(&budget);
-    s->bad_label = (u64 *)memory + BAD_LABEL;
-    s->overfull = (u64 *)memory + OVERFULL;
-    budget.max_bytes = 0; /* the table is output */
-    if (rows + sums > lob_device_budget_left(&budget, LOB_DEVICE_TABLES, rows + sums))
-        return lob_device_budget_refuse(&budget, LOB_DEVICE_TABLES, rows + sums, error);
-    LOB_TRY(lob_device_block_take(context->device, LOB_DEVICE_TABLES, &memory, rows + sums, error));
-    s->regions = (lob_region *)memory;
-    s->sums = in->image ? (value_sums *)(s->regions + in->count) : NULL;
+    if (budget.max_bytes > 0 && *working > budget.max_bytes)
+        return lob_device_budget_refuse(&budget, LOB_DEVICE_LISTS, *working, error);
+    budget.max_bytes = 0;
+    LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_LISTS, bytes, &memory, error));
+    lay_out(s, work, working, in, arena(memory));
     return LOB_OK;
 }
 
@@ -170,29 +142,32 @@ static lob_status add_up(lob_device *device, const regions_params &s, lob_error 
     return add_up_as<int32_t, VALUES>(device, s, error);
 }
 
-lob_status measure(device_table *table, lob_fine_levels *fine, const lob_regions_input *in,
-                   const lob_context *context, lob_error *error)
+lob_status measure(device_table *table, lob_fine_levels *fine, bool known,
+                   const lob_regions_input *in, const lob_context *context, lob_error *error)
 {
     lob_device *device = context->device;
-    lob_fine_levels levels = {};
     u64 counter[COUNTERS];
+    void *work = NULL;
     *table = {};
     LOB_TRY(check_input(in, context, error));
     LOB_TRY(lob_device_enter(device, error));
     regions_params s = params_of(in);
-    LOB_TRY(allocate(&s, &table->working_bytes, in, context, error));
-    if (in->image)
-        LOB_TRY(begin_value_sums(&s.values, &levels, in->image, in->image->data, device,
-                                 s.bad_label, error));
+    LOB_TRY(allocate(&s, &work, &table->working_bytes, in, context, error));
+    if (in->image) {
+        s.values.image = lob_device_image_of(in->image, in->image->data, NULL, NULL);
+        s.values.image.channels = 1;
+        if (!known) LOB_TRY(find_fine(fine, &s.values.image, in->dims, device, work, error));
+        s.values.levels = lob_device_levels_of(*fine);
+    }
     LOB_TRY(lob_device_fill(device, s.bad_label, 0xff, sizeof counter, error));
     LOB_TRY(
         lob_launch_over(device, clear_kernel, "clearing regions", s.count, ROW_THREADS, s, error));
     if (in->count > 0) /* labels are not looked at where none counts */
         LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
-    LOB_TRY(finish({s.regions, s.sums, s.count, s.overfull}, device, error));
+    LOB_TRY(lob_launch_over(device, finish_kernel, "finishing regions", s.count, ROW_THREADS, s,
+                            error));
     LOB_TRY(lob_device_download(device, counter, s.bad_label, sizeof counter, error));
     LOB_TRY(refuse_values(s.count, counter, error));
-    if (fine && in->image) *fine = levels;
     table->regions = s.regions;
     table->values = (const lob_region_values *)s.sums;
     return LOB_OK;
@@ -209,6 +184,7 @@ lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_
     const lob_volume *const image = in->image;
     lob_volume image_there = image ? *image : lob_volume_empty();
     lob_regions_input there = *in;
+    lob_fine_levels found = {};
     device_table table;
     LOB_TRY(check_input(in, context, error));
     if (image) there.image = &image_there;
@@ -221,7 +197,8 @@ lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_
     };
     LOB_TRY(lob_device_send(context->device, travels, 2, voxels, error));
     LOB_TRY(lob_report(context, 0.5));
-    LOB_TRY(measure(&table, fine, &there, context, error));
+    LOB_TRY(measure(&table, &found, false, &there, context, error));
+    if (fine && image) *fine = found;
     LOB_TRY(lob_device_download(context->device, regions, table.regions,
                                 in->count * (int64_t)sizeof *regions, error));
     if (table.values)

@@ -25,7 +25,7 @@ typedef struct {
 static_assert(sizeof(value_sums) == sizeof(lob_region_values) &&
                   offsetof(value_sums, square) == offsetof(lob_region_values, square) &&
                   offsetof(value_sums, highest) == offsetof(lob_region_values, highest),
-              "finish_value_sums turns one into the other in place");
+              "finish_kernel turns one into the other in place");
 
 /* An image whose intensities are added up. */
 typedef struct {
@@ -55,17 +55,6 @@ static __device__ inline void add_value(value_sums *v, const region_intensities 
     v->highest = max(v->highest, key);
 }
 
-/* Of values that no other thread adds to. */
-static __device__ inline void add_values(value_sums *to, const value_sums &v)
-{
-    to->data += v.data;
-    to->fine += v.fine;
-    to->square[0] += v.square[0];
-    to->square[1] += v.square[1];
-    to->lowest = min(to->lowest, v.lowest);
-    to->highest = max(to->highest, v.highest);
-}
-
 static __device__ inline void add_values_atomic(value_sums *to, const value_sums &v)
 {
     if (v.data == 0) return;
@@ -90,45 +79,25 @@ static __device__ inline value_sums warp_values(const value_sums &v)
     return all;
 }
 
-/* ---- for kernels of other folders that measure regions ---- */
-
-/* Bytes of device memory that the next two functions work in, aligned to 256. */
-int64_t value_sums_bytes(void);
-
-/*
- * The fine levels of an image's finite values.
- *
- *   m       out
- *   fine    out
- *   volume  in   one channel; its voxels are not looked at
- *   stored  in   device address of these
- */
-lob_status begin_value_sums(region_intensities *m, lob_fine_levels *fine, const lob_volume *volume,
-                            const void *stored, lob_device *device, void *work, lob_error *error);
-
-/*
- * Turn ordered keys back into values; those of rows without data become 0.
- *
- *   sums  in/out  count, in device memory; afterwards lob_region_values
- *
- * The device has finished when this returns. Returns LOB_OK, LOB_EDEVICE, or LOB_EDATA as
- * lob_regions_cpu does.
- */
-lob_status finish_value_sums(value_sums *sums, int64_t count, lob_device *device, void *work,
-                             lob_error *error);
+/* ---- for other folders ---- */
 
 /* A table on the device: rows of in->count regions and, with an image, of values. It is in the
- * block LOB_DEVICE_TABLES. */
+ * block LOB_DEVICE_LISTS. */
 typedef struct {
     const lob_region *regions;
     const lob_region_values *values;
-    int64_t working_bytes; /* without the table */
+    int64_t working_bytes; /* behind the table */
 } device_table;
 
-/* lob_regions_cuda, whose input is on the device, for a table that stays there. The device has
- * finished when this returns. */
-lob_status measure(device_table *table, lob_fine_levels *fine, const lob_regions_input *in,
-                   const lob_context *context, lob_error *error);
+/*
+ * lob_regions_cuda, whose input is on the device, for a table that stays there. The device has
+ * finished when this returns.
+ *
+ *   fine   in/out  of the image; where it is not known it is found
+ *   known  in      fine is given
+ */
+lob_status measure(device_table *table, lob_fine_levels *fine, bool known,
+                   const lob_regions_input *in, const lob_context *context, lob_error *error);
 
 } /* namespace lob::regions */
 

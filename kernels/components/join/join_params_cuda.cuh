@@ -18,10 +18,10 @@
  *
  * A piece is the part of a component that lies in one tile and is connected there. Its root is its
  * first run. A run's local root is a 16-bit number that says where the root of its piece stands:
- * merged row of the tile * 64 + how many roots precede it there; bit 15: the run is that root
- * itself. Pieces are numbered over the whole volume in the order of merged rows: a piece's number
- * is mrow_base of its merged row in the tile + the low six bits of its local root. The root of a
- * component is its piece with the smallest number.
+ * merged row of the tile * 64 + how many roots precede it there. Pieces are numbered over the whole
+ * volume in the order of merged rows: a piece's number is mrow_base of its merged row in the tile +
+ * the low six bits of its local root. The root of a component is its piece with the smallest
+ * number.
  */
 #ifndef LOB_JOIN_PARAMS_CUDA_CUH
 #define LOB_JOIN_PARAMS_CUDA_CUH
@@ -39,12 +39,11 @@ enum {
     TILE_MROWS = 256,
     TILE_THREADS = TILE_WORDS * TILE_MROWS,
     TILE_WARPS = TILE_THREADS / WARP,
-    TILE_SIDE_BITS = 4,        /* a tile of a thick volume is 16 merged rows along y and z */
-    LOCAL_ROOT_RANK_BITS = 6,  /* a merged row of a tile has up to 64 runs */
-    LOCAL_ROOT_SELF = 1 << 15, /* the run is its piece's root */
-    DIRECTIONS = 13,           /* to the neighbours before a voxel in raster order */
-    MAX_SLOTS = WORD,          /* runs of a word */
-    GROUP_WORDS = 8            /* of a bit_group */
+    TILE_SIDE_BITS = 4,       /* a tile of a thick volume is 16 merged rows along y and z */
+    LOCAL_ROOT_RANK_BITS = 6, /* a merged row of a tile has up to 64 runs */
+    DIRECTIONS = 13,          /* to the neighbours before a voxel in raster order */
+    MAX_SLOTS = WORD,         /* runs of a word */
+    GROUP_WORDS = 8           /* of a bit_group */
 };
 
 /* Bits that are counted together. */

@@ -149,10 +149,8 @@ static lob_status mark_first_voxels(call *c, lob_error *error)
 lob_status number_components(call *c, lob_error *error)
 {
     const join_params *p = &c->join;
-    const bool measured = c->options->regions && !c->options->fill_holes; /* reads roots_before */
-    if (!p->first_voxel || measured)
-        LOB_TRY(exclusive_sum(c, p->roots_before, p->pieces + 1, error));
-    if (p->first_voxel) LOB_TRY(mark_first_voxels(c, error));
+    LOB_TRY(p->first_voxel ? mark_first_voxels(c, error)
+                           : exclusive_sum(c, p->roots_before, p->pieces + 1, error));
     return lob_launch_over(c->device, number_kernel, "numbering", p->pieces + 1, NUMBER_THREADS, *p,
                            error);
 }

@@ -18,7 +18,7 @@ enum { QUEUE = 2 * WARP }; /* pairs of a warp */
 /* A node names a run by the byte offset of the run's word in parents; that word holds the parent's
  * node. Nodes increase with the order of runs. */
 struct run_forest {
-    /* In the end a root's parent is its local root with this bit, yet without LOCAL_ROOT_SELF. */
+    /* In the end a root's parent is its local root with this bit. */
     static constexpr uint32_t is_local_root = UINT32_C(1) << 31;
 
     unsigned char *parents;
@@ -55,7 +55,7 @@ struct run_forest {
     __device__ uint16_t local_root(uint32_t node) const
     {
         const uint32_t up = parent(node);
-        return (uint16_t)(up & is_local_root ? up | LOCAL_ROOT_SELF : parent(up));
+        return (uint16_t)(up & is_local_root ? up : parent(up));
     }
 };
 
