@@ -136,8 +136,6 @@ typedef struct {
                               as voxels in them and nothing is learnt nearby: such slices hold much
                               of what lies beside them, and borders that go through them at a slant
                               are spread over many voxels */
-    bool thin;     /* what is drawn is less than 3 voxels away from other strokes, by half of its
-                      own: the majority is half as wide */
     bool values;   /* where there is partial volume: growth heeds the image beside the shares, which
                       are smooth and tell of the whole box, so that borders in such slices get lost;
                       and its median is no second view but stands for it. The Gaussian is half as

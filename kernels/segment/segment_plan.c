@@ -23,12 +23,9 @@ static const double beyond_slices = 1.5, beyond_mm = 60;
  * than this share of the strokes' longest side in them, say no more than one of them. */
 static const double together_mm = 10, together_share = 0.25;
 
-/* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels, and where
- * they are yet closer the majority, take more off what is drawn than they smooth. */
-static const double median_width = 5, smooth_width = 3;
-
-/* The majority's share where what is drawn is thin. */
-static const double thin_smooth = 0.5;
+/* Where strokes of labels are closer to others than so many voxels, a median of 3 voxels takes more
+ * off what is drawn than it smooths. */
+static const double median_width = 5;
 
 /* Slices so many times as far apart as voxels in them tell little of each other. */
 static const double thick_slices = 2.5;
@@ -197,8 +194,8 @@ static bool slices_are_thick(const lob_segment_plan *plan, int outlines, const l
            plan->outlined > 1 && are_drawn(plan, strokes, plan->count == 2);
 }
 
-/* Is what was drawn wide enough, in voxels, for the median and the whole majority? And are strokes
- * near enough to each other to be learnt from nearby? */
+/* Is what was drawn wide enough, in voxels, for the median? And are strokes near enough to each
+ * other to be learnt from nearby? */
 static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image, int outlines,
                                 const lob_volume *seeds, const lob_strokes *strokes,
                                 const lob_label_set *set, int threads, lob_error *error)
@@ -209,7 +206,6 @@ static lob_status look_at_width(lob_segment_plan *plan, const lob_volume *image,
     const double voxels = mm / plan->least_mm;
     for (int a = 0; a < 3; a++)
         if (plan->thick || (mm > 0 && voxels < median_width)) plan->median[a] = false;
-    plan->thin = mm > 0 && voxels < smooth_width;
     if ((plan->absent || (plan->areas && are_far_apart(image, plan->axis))) && outlines == 1 &&
         plan->outlined >= LOCAL_SLICES && mm > 0 && mm <= local_width_mm)
         plan->local = local_share;
@@ -360,8 +356,7 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
         lob_segment_growth *const g = &plan->growth[k];
         *g = (lob_segment_growth){
             .blur_mm = lob_plan_number(o->blur * blur * mm),
-            .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth) *
-                                         (plan->thin ? thin_smooth : 1)),
+            .smooth_mm = lob_plan_number(o->smooth * mm * (first ? 1 : second_smooth)),
             .edge = lob_plan_number(o->edge * (first ? 1 : second_edge)),
             .shape_mm = first ? 0 : lob_plan_number(plan->coarse_least_mm),
         };
