@@ -1,6 +1,7 @@
 """Several ranks that share one volume, under Open MPI and MPICH and in threads, on one machine: the bytes of one task."""
 
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -160,6 +161,18 @@ def test_other_commands_give_what_one_task_gives(tmp_path, kind):
         words = [f"../{word}" if ".nii" in word else word for word in line.replace("IMAGE", "image.nii.gz").split()]
         words = [out if word == "OUT" else word for word in words]
         alike(tmp_path, kind, 2 + number % 3, *words)
+
+
+@pytest.mark.parametrize("kind", TEAMS)
+def test_names_outside_of_a_mask_stay(tmp_path, kind):
+    labels = np.zeros((5, 4, 12), np.uint8)
+    labels[1, 1, 1], labels[3, 1, 6], labels[3, 2, 10] = 2, 9, 5
+    save(labels, tmp_path / "plain.nii")
+    save((np.arange(5) < 3)[:, None, None] * np.ones_like(labels), tmp_path / "mask.nii")
+    (tmp_path / "names.tsv").write_text("index\tname\n2\tliver\n5\tspleen\n9\tkidney\n")
+    good("convert", "--labels", "plain.nii", "labels.nii.gz", "--label-table", "names.tsv", cwd=tmp_path)
+    alike(tmp_path, kind, 3, "labels", "../labels.nii.gz", "-o", "out.nii.gz", "--drop", "2,5,9", "--mask", "../mask.nii")
+    assert b"kidney" in gzip.decompress((tmp_path / "together/out.nii.gz").read_bytes())
 
 
 # Lines of growth: options, the image's type, and its shape.

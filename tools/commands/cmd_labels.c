@@ -9,7 +9,6 @@
 #include "volumes/lists.h"
 
 #include <stdlib.h>
-#include <stdlib.h> /* free */
 #include <string.h>
 
 typedef struct {
@@ -157,8 +156,8 @@ static lob_status write_result(lob_session *s, work *w, const lob_slab *slab)
     if (lob_volume_adopt(out, &w->labels, &w->result.labels, w->result.type, 1) != LOB_OK)
         return lob_session_no_memory(s, w->out_path);
     lob_label_names_free(&out->names);
-    if (pass_names(&out->names, &w->labels.names, &w->result, w->typed.count, w->mask != NULL) !=
-        LOB_OK)
+    if (pass_names(&out->names, &w->labels.names, &w->result, w->typed.count,
+                   w->slabs.mask != NULL) != LOB_OK)
         return lob_session_no_memory(s, w->out_path);
     LOB_JSON_NUMBERS(s->results, {"labels_in", w->values.count}, {"labels", w->result.count});
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
