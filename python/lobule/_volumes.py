@@ -327,6 +327,10 @@ def place(image: Any, affine: np.ndarray) -> None:
     image.SetDirection((affine[:, :3] / spacing)[:n, :n].ravel().tolist())
 
 
+# Bytes that are no UTF-8, which SimpleITK has as surrogates, are taken for Latin-1, as the command takes them.
+LATIN_1 = {0xDC00 + byte: byte for byte in range(128, 256)}
+
+
 class SimpleItk(World):
     def __init__(self, image: Any):
         import SimpleITK as sitk
@@ -353,7 +357,7 @@ class SimpleItk(World):
             part = key.removesuffix("_LabelValue")
             value = self.image.GetMetaData(key) if part != key and f"{part}_Name" in keys else ""
             if value.isdecimal():
-                found[int(value)] = self.image.GetMetaData(f"{part}_Name")
+                found[int(value)] = self.image.GetMetaData(f"{part}_Name").translate(LATIN_1)
         return found
 
     def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:

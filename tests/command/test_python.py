@@ -170,6 +170,13 @@ def test_names_come_into_tables(case, tmp_path):
     good("convert", "--labels", case / "truth.nii.gz", tmp_path / "truth.seg.nrrd")
     again = lobule.stats(sitk.ReadImage(str(tmp_path / "truth.seg.nrrd")))
     assert list(again["name"]) == list(table["name"])
+    content = (tmp_path / "truth.seg.nrrd").read_bytes()
+    (tmp_path / "latin1.seg.nrrd").write_bytes(content.replace(b"_Name:=liver\n", b"_Name:=Nie\xe8re\n"))
+    latin_1 = sitk.ReadImage(str(tmp_path / "latin1.seg.nrrd"))
+    assert lobule.stats(latin_1)["name"][1] == "Nie\xe8re"
+    scan = sitk.ReadImage(str(case / "scan.nii.gz"))
+    fused = lobule.fuse(scan, [(scan, latin_1)] * 2, method="majority")
+    assert np.array_equal(sitk.GetArrayFromImage(fused), sitk.GetArrayFromImage(latin_1))
 
 
 def test_names_that_are_other_labels_are_not_voted_on(case, tmp_path):
