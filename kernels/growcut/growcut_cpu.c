@@ -311,31 +311,6 @@ lob_status lob_growcut_stats_of_slabs(lob_growcut_stats *stats, uint64_t *larges
     return lob_team_reduce(team, (int64_t *)largest, (int)n, LOB_TEAM_MAX, error);
 }
 
-lob_status lob_growcut_swap_news(lob_growcut_news news[2], int64_t each, bool *any, lob_team *team,
-                                 lob_device *device, lob_error *error)
-{
-    const int size = lob_team_size(team), rank = lob_team_rank(team);
-    const int64_t mine[2] = {news[0].told, news[1].told};
-    int64_t *const told = malloc((size_t)size * sizeof mine); /* of all ranks */
-    lob_letter letters[2] = {{0}};
-    lob_status st = told ? lob_team_share(team, told, mine, sizeof mine, error) : LOB_ENOMEM;
-    *any = false;
-    for (int i = 0; st == LOB_OK && i < 2 * size; i++) *any = *any || told[i] > 0;
-    for (int k = 0; k < 2; k++) {
-        lob_growcut_news *const of = &news[k];
-        const int with = rank + (k ? 1 : -1);
-        of->heard = 0;
-        if (!*any || !of->is_there) continue;
-        of->heard = told[2 * with + !k];
-        if (!of->hears) of->hears = malloc((size_t)(of->heard * each) + 1);
-        if (!of->hears) st = LOB_ENOMEM;
-        letters[k] =
-            (lob_letter){0, of->tells, of->told * each, of->hears, of->heard * each, device};
-    }
-    free(told);
-    return st == LOB_OK && *any ? lob_team_beside(team, letters[0], letters[1], error) : st;
-}
-
 /* Grow a volume, or a slab of it. */
 static lob_status grow_input(const lob_growcut_output *out, lob_growcut_stats *stats,
                              const lob_growcut_input *in, const lob_growcut_options *options,

@@ -43,27 +43,6 @@ lob_status lob_growcut_slabs(const lob_growcut_output *out, lob_growcut_stats *s
                              const lob_growcut_slab *slab, const lob_context *context,
                              lob_error *error);
 
-/* What a rank tells the one before it, [0], and the one behind it, [1], and what it hears. */
-typedef struct {
-    bool is_there;
-    void *tells,
-        *hears; /* hears: room for what may come; NULL: it is malloc'ed, the caller's to free */
-    int64_t told, heard; /* items */
-} lob_growcut_news;
-
-/*
- * Let all ranks tell each other their news.
- *
- *   news    in/out  what is told; what is heard
- *   each    in      bytes of an item
- *   any     out     whether a rank had something to tell
- *   device  in      whose memory the items are in; NULL: ordinary memory
- *
- * Returns LOB_OK, LOB_ENOMEM or as lob_team_send.
- */
-lob_status lob_growcut_swap_news(lob_growcut_news news[2], int64_t each, bool *any, lob_team *team,
-                                 lob_device *device, lob_error *error);
-
 /* Make the statistics of slices that each rank has for itself those of all ranks. Returns LOB_OK,
  * LOB_ENOMEM or what lob_team_share does. */
 lob_status lob_growcut_stats_of_team(lob_growcut_stats *stats, lob_team *team, lob_error *error);

@@ -308,6 +308,31 @@ lob_status lob_team_beside(lob_team *team, lob_letter before, lob_letter behind,
     return lob_team_send(team, letters + first, end - first, error);
 }
 
+lob_status lob_team_swap(lob_team_news news[2], int64_t each, bool *any, lob_team *team,
+                         lob_device *device, lob_error *error)
+{
+    const int size = lob_team_size(team), rank = lob_team_rank(team);
+    const int64_t mine[2] = {news[0].told, news[1].told};
+    int64_t *const told = malloc((size_t)size * sizeof mine); /* of all ranks */
+    lob_letter letters[2] = {{0}};
+    lob_status st = told ? lob_team_share(team, told, mine, sizeof mine, error) : LOB_ENOMEM;
+    *any = false;
+    for (int i = 0; st == LOB_OK && i < 2 * size; i++) *any = *any || told[i] > 0;
+    for (int k = 0; k < 2; k++) {
+        lob_team_news *const of = &news[k];
+        const int with = rank + (k ? 1 : -1);
+        of->heard = 0;
+        if (!*any || !of->is_there) continue;
+        of->heard = told[2 * with + !k];
+        if (!of->hears) of->hears = malloc((size_t)(of->heard * each) + 1);
+        if (!of->hears) st = LOB_ENOMEM;
+        letters[k] =
+            (lob_letter){0, of->tells, of->told * each, of->hears, of->heard * each, device};
+    }
+    free(told);
+    return st == LOB_OK && *any ? lob_team_beside(team, letters[0], letters[1], error) : st;
+}
+
 lob_status lob_team_collect(lob_team *team, void **all, int64_t *bytes, const void *mine,
                             int64_t own, lob_error *error)
 {

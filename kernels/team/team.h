@@ -118,6 +118,27 @@ lob_status lob_team_send(lob_team *team, const lob_letter *letters, int count, l
  * filled in. */
 lob_status lob_team_beside(lob_team *team, lob_letter before, lob_letter behind, lob_error *error);
 
+/* What a rank tells the one before it, [0], and the one behind it, [1], and what it hears. */
+typedef struct {
+    bool is_there;
+    void *tells,
+        *hears; /* hears: room for what may come; NULL: it is malloc'ed, the caller's to free */
+    int64_t told, heard; /* items */
+} lob_team_news;
+
+/*
+ * Let all ranks tell each other their news.
+ *
+ *   news    in/out  what is told; what is heard
+ *   each    in      bytes of an item
+ *   any     out     whether a rank had something to tell
+ *   device  in      whose memory the items are in; NULL: ordinary memory
+ *
+ * Returns LOB_OK, LOB_ENOMEM or as lob_team_send.
+ */
+lob_status lob_team_swap(lob_team_news news[2], int64_t each, bool *any, lob_team *team,
+                         lob_device *device, lob_error *error);
+
 /* The same as lob_team_send; but arrays of devices are under way, beside what these are given next,
  * until lob_device_after_fetches or lob_device_wait; perhaps also where it fails. */
 lob_status lob_team_begin_send(lob_team *team, const lob_letter *letters, int count,

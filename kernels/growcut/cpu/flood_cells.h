@@ -119,7 +119,7 @@ typedef struct {
     int64_t width;      /* levels from one `until` to the next */
     bool is_full;       /* it rested before `until` */
     lob_flood_seam seam[2];
-    lob_growcut_news news[2];
+    lob_team_news news[2];
 } lob_flood;
 
 /* What a cell costs; NEVER: it is not reached. */

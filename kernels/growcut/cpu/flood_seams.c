@@ -21,7 +21,7 @@ static void tell(lob_flood *f)
 {
     const int64_t plane = f->pitch[f->axis];
     for (int k = 0; k < 2; k++) {
-        lob_growcut_news *const to = &f->news[k];
+        lob_team_news *const to = &f->news[k];
         lob_flood_news *const tells = to->tells;
         to->told = 0;
         for (int64_t i = 0; to->is_there && i < plane; i++) {
@@ -50,7 +50,7 @@ static int by_cost(const void *a, const void *b)
 static lob_status hear(lob_flood *f, int k)
 {
     lob_flood_seam *const seam = &f->seam[k];
-    lob_growcut_news *const news = &f->news[k];
+    lob_team_news *const news = &f->news[k];
     lob_flood_news *const hears = news->hears;
     const int owner = f->shares > 1 ? lob_flood_share_of(f, seam->theirs) : 0;
     int64_t left = 0;
@@ -88,7 +88,7 @@ lob_status lob_flood_meet(lob_flood *f, bool *any)
 {
     f->is_full = f->is_full || least_waiting(f) < f->until;
     tell(f);
-    LOB_TRY(lob_growcut_swap_news(f->news, sizeof(lob_flood_news), any, f->team, NULL, f->error));
+    LOB_TRY(lob_team_swap(f->news, sizeof(lob_flood_news), any, f->team, NULL, f->error));
     for (int k = 0; k < 2; k++) LOB_TRY(hear(f, k));
     return LOB_OK;
 }

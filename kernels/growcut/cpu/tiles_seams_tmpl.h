@@ -83,18 +83,18 @@ static bool take_news(engine *e, seam *of, queued_cell news, uint8_t *changed)
 static lob_status exchange(engine *e, bool *any, uint8_t *changed, lob_error *error)
 {
     lob_team *const team = e->section->slab->team;
-    lob_growcut_news news[2];
+    lob_team_news news[2];
     bool ok = true;
     *any = false;
     if (lob_team_size(team) == 1) return LOB_OK;
     for (int k = 0; k < 2; k++) {
         seam *const of = &e->seam[k];
         ok = ok && look_for_news(e, of);
-        news[k] = (lob_growcut_news){
+        news[k] = (lob_team_news){
             .is_there = of->known, .tells = of->tells.items, .told = (int64_t)of->tells.n};
     }
     lob_status st =
-        ok ? lob_growcut_swap_news(news, sizeof(queued_cell), any, team, NULL, error) : LOB_ENOMEM;
+        ok ? lob_team_swap(news, sizeof(queued_cell), any, team, NULL, error) : LOB_ENOMEM;
     for (int k = 0; k < 2; k++) {
         const queued_cell *const heard = news[k].hears;
         for (int64_t i = 0; i < news[k].heard && st == LOB_OK; i++)

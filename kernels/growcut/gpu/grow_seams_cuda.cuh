@@ -123,13 +123,13 @@ template <typename K, typename S> static lob_status look_for_news(grow_state<K> 
 template <typename K, typename S> static lob_status exchange(grow_state<K> *state, bool *any)
 {
     const section_batch *batch = state->batch;
-    lob_growcut_news news[2] = {};
+    lob_team_news news[2] = {};
     u64 told[2];
     LOB_TRY((look_for_news<K, S>(state, told)));
     for (int k = 0; k < 2; k++)
         news[k] = {seam_cells(batch, k) > 0, state->told[k], state->heard[k], (int64_t)told[k], 0};
-    LOB_TRY(lob_growcut_swap_news(news, sizeof(seam_key<K>), any, batch->slab->team, batch->device,
-                                  state->error));
+    LOB_TRY(lob_team_swap(news, sizeof(seam_key<K>), any, batch->slab->team, batch->device,
+                          state->error));
     for (int k = 0; k < 2; k++) {
         if (news[k].heard == 0) continue;
         seam_params<K> s = seam_of(state, k);
