@@ -206,6 +206,7 @@ lob_status lob_maxima_begin(lob_maxima_call *c, const lob_maxima_input *in,
         .error = error,
         .budget = {.who = "maxima", .limit = context->max_memory},
         .voxels = lob_voxels(in->image),
+        .end = lob_voxels(in->image),
     };
     LOB_TRY(check(in, options, error));
     make_offsets(c);

@@ -12,8 +12,8 @@
 typedef struct {
     lob_maxima_call call; /* of the planes with those around */
     const lob_maxima_slab *slab;
-    lob_volume own;        /* the rank's planes, */
-    int64_t first, voxels; /* which are these of the call's */
+    lob_volume own; /* the rank's planes */
+    int64_t voxels; /* of these */
     lob_components_output plateaus;
     lob_maxima_output *out;
 } slab_call;
@@ -25,7 +25,7 @@ static lob_status find_plateaus(slab_call *s)
     lob_maxima_call *const c = &s->call;
     const lob_components_options options = lob_maxima_plateaus(c->options);
     LOB_TRY(lob_maxima_mark(c));
-    const lob_components_input in = {.image = &s->own, .mask = c->top + s->first};
+    const lob_components_input in = {.image = &s->own, .mask = c->top + s->call.first};
     lob_context context = lob_budget_inner(&c->budget, c->context);
     context.progress = NULL;
     LOB_TRY(lob_report(c->context, 0.3));
@@ -39,32 +39,36 @@ static lob_status find_plateaus(slab_call *s)
     return lob_report(c->context, 0.6);
 }
 
-/* Numbers of plateaus that are slopes, of all ranks, in rank 0; some may be there several times. */
-static lob_status collect_slopes(slab_call *s, int32_t **slopes, int64_t *count)
+/* The numbers of plateaus that a rank does not keep, of all ranks, in rank 0; some may be there
+ * several times. */
+static lob_status collect_dropped(slab_call *s, int32_t **dropped, int64_t *count,
+                                  const uint8_t *keep)
 {
     lob_maxima_call *const c = &s->call;
     const int64_t n = s->out->count;
-    uint8_t *keep = NULL;
     int32_t *mine = NULL;
-    int64_t found = 0, bytes = 0;
+    int64_t own = 0, at = 0, bytes = 0;
     void *all = NULL;
-    lob_status st = lob_budget_alloc(&c->budget, &keep, n, sizeof *keep, c->error);
-    if (st == LOB_OK) {
-        memset(keep, 1, (size_t)n);
-        lob_maxima_drop_slopes(keep, c, s->out->labels, s->first, s->voxels);
-        for (int64_t m = 0; m < n; m++) found += !keep[m];
-        st = lob_budget_alloc(&c->budget, &mine, found, sizeof *mine, c->error);
-    }
-    const int64_t own = found;
-    for (int64_t m = n - 1; st == LOB_OK && m >= 0; m--)
-        if (!keep[m]) mine[--found] = (int32_t)m;
+    for (int64_t m = 0; m < n; m++) own += !keep[m];
+    lob_status st = lob_budget_alloc(&c->budget, &mine, own, sizeof *mine, c->error);
+    for (int64_t m = 0; st == LOB_OK && m < n; m++)
+        if (!keep[m]) mine[at++] = (int32_t)m;
     if (st == LOB_OK)
-        st = lob_team_collect(s->slab->team, &all, &bytes, mine, own * (int64_t)sizeof *mine,
-                              c->error);
+        st = lob_team_collect(c->team, &all, &bytes, mine, own * (int64_t)sizeof *mine, c->error);
     lob_budget_free(&c->budget, mine, own, sizeof *mine);
-    lob_budget_free(&c->budget, keep, n, sizeof *keep);
-    *slopes = all;
-    *count = bytes / (int64_t)sizeof **slopes;
+    *dropped = all;
+    *count = bytes / (int64_t)sizeof **dropped;
+    return st;
+}
+
+/* In rank 0, keep becomes 0 where that of any rank is. */
+static lob_status drop_of_all(slab_call *s, uint8_t *keep)
+{
+    int32_t *dropped = NULL;
+    int64_t count = 0;
+    const lob_status st = collect_dropped(s, &dropped, &count, keep);
+    for (int64_t i = 0; dropped && i < count; i++) keep[dropped[i]] = 0;
+    free(dropped);
     return st;
 }
 
@@ -73,7 +77,7 @@ static lob_status collect_slopes(slab_call *s, int32_t **slopes, int64_t *count)
 static lob_status collect_values(slab_call *s, double **values)
 {
     lob_maxima_call *const c = &s->call;
-    lob_team *const team = s->slab->team;
+    lob_team *const team = c->team;
     const int32_t *const labels = s->out->labels;
     int64_t most = 0, bytes = 0, *ends = NULL, from = 0;
     double *mine = NULL;
@@ -89,7 +93,7 @@ static lob_status collect_values(slab_call *s, double **values)
     const int64_t own = most > from ? most - from : 0;
     if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &mine, own, sizeof *mine, c->error);
     for (int64_t i = 0; st == LOB_OK && i < s->voxels; i++)
-        if (labels[i] > from) mine[labels[i] - from - 1] = lob_maxima_value(c, s->first + i);
+        if (labels[i] > from) mine[labels[i] - from - 1] = lob_maxima_value(c, s->call.first + i);
     if (st == LOB_OK)
         st = lob_team_collect(team, &all, &bytes, mine, own * (int64_t)sizeof *mine, c->error);
     lob_budget_free(&c->budget, mine, own, sizeof *mine);
@@ -100,62 +104,87 @@ static lob_status collect_values(slab_call *s, double **values)
 
 /* ---- choosing, in rank 0 ---- */
 
-/* Which plateaus are maxima, and are far enough apart: each becomes a number or 0. */
-static lob_status choose(slab_call *s, int32_t *number, const double *values, const int32_t *slopes,
-                         int64_t slope_count)
+static lob_status list(slab_call *s, const uint8_t *keep, const double *values)
+{
+    lob_maxima_output *const out = s->out;
+    for (int64_t m = 0; m < out->count; m++) {
+        const lob_region *const region = &s->plateaus.regions[m];
+        out->maxima[m] = (lob_maximum){region->first, region->voxels, values[m]};
+        out->found += keep[m];
+    }
+    return LOB_OK;
+}
+
+/* Those that are too low, as all ranks find them together. */
+static lob_status drop_low(slab_call *s, uint8_t *keep)
+{
+    lob_maxima_call *const c = &s->call;
+    const int64_t count = s->out->count;
+    uint8_t *slope = NULL;
+    LOB_TRY(
+        lob_team_tell(s->out->maxima, count * (int64_t)sizeof *s->out->maxima, c->team, c->error));
+    LOB_TRY(lob_team_tell(keep, count, c->team, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &slope, count, sizeof *slope, c->error));
+    for (int64_t m = 0; m < count; m++) slope[m] = !keep[m];
+    lob_status st = lob_maxima_heights(c, keep, s->out);
+    for (int64_t m = 0; m < count; m++) keep[m] |= slope[m]; /* which rank 0 knows */
+    if (st == LOB_OK) st = drop_of_all(s, keep);
+    for (int64_t m = 0; m < count; m++) keep[m] &= !slope[m];
+    lob_budget_free(&c->budget, slope, count, sizeof *slope);
+    return st;
+}
+
+/* Which are far enough apart: each plateau becomes a number or 0. */
+static lob_status choose(slab_call *s, int32_t *number, uint8_t *keep)
 {
     lob_maxima_output *const out = s->out;
     const int64_t count = out->count;
     lob_volume image = *s->call.in->image;
     lob_maxima_input in = {.image = &image};
     lob_maxima_call whole = s->call;
-    uint8_t *keep = NULL;
     image.dims.nz = s->slab->planes;
     whole.in = &in;
-    LOB_TRY(lob_budget_alloc(&whole.budget, &keep, count, sizeof *keep, whole.error));
-    memset(keep, 1, (size_t)count);
-    for (int64_t i = 0; i < slope_count; i++) keep[slopes[i]] = 0;
-    for (int64_t m = 0; m < count; m++) {
-        const lob_region *const region = &s->plateaus.regions[m];
-        out->maxima[m] = (lob_maximum){region->first, region->voxels, values[m]};
-        out->found += keep[m];
-    }
-    const lob_status st =
-        whole.options->apart > 0 ? lob_maxima_thin(keep, out->maxima, count, &whole) : LOB_OK;
+    if (whole.options->apart > 0) LOB_TRY(lob_maxima_thin(keep, out->maxima, count, &whole));
     out->count = 0;
     for (int64_t m = 0; m < count; m++) {
         if (keep[m]) out->maxima[out->count++] = out->maxima[m];
         number[m] = keep[m] ? (int32_t)out->count : 0;
     }
-    lob_budget_free(&whole.budget, keep, count, sizeof *keep);
     s->call.budget.peak = whole.budget.peak;
-    return st;
+    return LOB_OK;
 }
 
-static lob_status take_numbers(slab_call *s, int32_t *number)
+static lob_status take_numbers(slab_call *s, int32_t *number, uint8_t *keep)
 {
     lob_maxima_output *const out = s->out;
-    lob_error *const error = s->call.error;
-    lob_team *const team = s->slab->team;
+    lob_maxima_call *const c = &s->call;
     const int64_t count = out->count;
-    int32_t *slopes = NULL;
-    int64_t slope_count;
+    const bool is_first = lob_team_rank(c->team) == 0;
     double *values = NULL;
-    lob_status st = collect_slopes(s, &slopes, &slope_count);
-    if (st == LOB_OK) st = collect_values(s, &values);
-    if (st == LOB_OK && lob_team_rank(team) == 0) {
+    memset(keep, 1, (size_t)count);
+    lob_maxima_drop_slopes(keep, c, out->labels, c->first, s->voxels);
+    LOB_TRY(drop_of_all(s, keep));
+    lob_status st = collect_values(s, &values);
+    if (st == LOB_OK && (is_first || c->options->height > 0)) {
         out->maxima = malloc((size_t)count * sizeof *out->maxima);
-        st = out->maxima ? choose(s, number, values, slopes, slope_count)
-                         : lob_fail(error, LOB_ENOMEM, "no memory for maxima");
+        if (!out->maxima) st = lob_fail(c->error, LOB_ENOMEM, "no memory for maxima");
     }
-    LOB_FREE(values, slopes);
+    if (st == LOB_OK && is_first) st = list(s, keep, values);
+    free(values);
+    if (st == LOB_OK && c->options->height > 0) st = drop_low(s, keep);
+    if (st == LOB_OK && is_first) st = choose(s, number, keep);
     int64_t told[] = {out->found, out->count};
-    if (st == LOB_OK) st = lob_team_tell(told, sizeof told, team, error);
-    if (st == LOB_OK) st = lob_team_tell(number, count * (int64_t)sizeof *number, team, error);
+    if (st == LOB_OK) st = lob_team_tell(told, sizeof told, c->team, c->error);
+    if (st == LOB_OK)
+        st = lob_team_tell(number, count * (int64_t)sizeof *number, c->team, c->error);
     if (st != LOB_OK) return st;
+    if (!is_first) {
+        free(out->maxima);
+        out->maxima = NULL;
+    }
     out->found = told[0];
     out->count = told[1];
-#pragma omp parallel for num_threads(s->call.context->threads)
+#pragma omp parallel for num_threads(c->context->threads)
     for (int64_t i = 0; i < s->voxels; i++)
         if (out->labels[i]) out->labels[i] = number[out->labels[i] - 1];
     return LOB_OK;
@@ -165,13 +194,14 @@ static lob_status find(slab_call *s)
 {
     lob_maxima_call *const c = &s->call;
     int32_t *number = NULL;
-    if (c->options->height > 0)
-        return lob_fail(c->error, LOB_EARG, "heights of maxima need the whole volume");
+    uint8_t *keep = NULL;
     LOB_TRY(find_plateaus(s));
     const int64_t count = s->out->count;
     if (count == 0) return LOB_OK;
-    LOB_TRY(lob_budget_alloc(&c->budget, &number, count, sizeof *number, c->error));
-    const lob_status st = take_numbers(s, number);
+    lob_status st = lob_budget_alloc(&c->budget, &number, count, sizeof *number, c->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &keep, count, sizeof *keep, c->error);
+    if (st == LOB_OK) st = take_numbers(s, number, keep);
+    lob_budget_free(&c->budget, keep, count, sizeof *keep);
     lob_budget_free(&c->budget, number, count, sizeof *number);
     return st == LOB_OK ? lob_report(c->context, 1.0) : st;
 }
@@ -187,11 +217,15 @@ lob_status lob_maxima_slabs(lob_maxima_output *out, const lob_maxima_input *in,
     lob_error_begin(error);
     *out = (lob_maxima_output){0};
     lob_team_planes(&first, &end, slab->team, lob_team_rank(slab->team), slab->planes);
-    s.first = slab->before * plane;
+    const int64_t before = slab->before * plane;
     s.voxels = (end - first) * plane;
     s.own.dims.nz = end - first;
-    s.own.data = (char *)in->image->data + s.first * (int64_t)lob_type_of(in->image->type)->bytes;
+    s.own.data = (char *)in->image->data + before * (int64_t)lob_type_of(in->image->type)->bytes;
     lob_status st = lob_maxima_begin(&s.call, in, options, context, error);
+    s.call.team = slab->team;
+    s.call.first = before;
+    s.call.end = before + s.voxels;
+    s.call.origin = (first - slab->before) * plane;
     if (st == LOB_OK) st = find(&s);
     st = lob_error_end(error, st);
     if (st != LOB_OK) st = lob_team_agree(slab->team, st, error);

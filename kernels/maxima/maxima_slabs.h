@@ -4,7 +4,9 @@
  *
  * A voxel is looked at with its neighbours, and a plateau's also with theirs: so a rank has two
  * planes more on each side, where the volume goes on. Plateaus are joined over seams as components
- * are. Rank 0 has the list of all maxima, takes out what is too near, and tells the numbers.
+ * are. Rank 0 has the list of all maxima, takes out what is too near, and tells the numbers. Where
+ * heights are asked for it tells the list too, and ranks look for what is higher, each in its own
+ * planes, and go on where those beside them have come to a seam.
  */
 #ifndef LOB_MAXIMA_SLABS_H
 #define LOB_MAXIMA_SLABS_H
@@ -26,10 +28,11 @@ typedef struct {
  *
  *   out      out  labels of the rank's own planes; the list of maxima in rank 0 alone
  *   in       in   image and mask with LOB_MAXIMA_HALO planes around the rank's own
- *   options  in   all but height, which is LOB_EARG: it needs the whole volume
+ *   options  in   as lob_maxima_cpu
  *
- * Rank 0 holds some 80 bytes for each plateau of the volume, the others 5. Returns as
- * lob_maxima_cpu, with the lowest failing rank's error.
+ * Rank 0 holds some 80 bytes for each plateau of the volume, the others 5; with heights all hold 50
+ * more, and 16 to 32 for each voxel of summits that cross a seam. Returns as lob_maxima_cpu, with
+ * the lowest failing rank's error.
  */
 lob_status lob_maxima_slabs(lob_maxima_output *out, const lob_maxima_input *in,
                             const lob_maxima_options *options, const lob_maxima_slab *slab,

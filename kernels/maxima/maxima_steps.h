@@ -6,6 +6,7 @@
 #include "kernels/components/components.h"
 #include "kernels/maxima/maxima.h"
 #include "kernels/share.h"
+#include "kernels/team/team.h"
 
 #include <math.h>
 
@@ -21,7 +22,10 @@ typedef struct {
     lob_error *error;
     lob_budget budget;
     int64_t voxels;
-    int offsets; /* neighbours of a voxel */
+    lob_team *team;     /* of ranks; NULL: this one has all */
+    int64_t first, end; /* voxels of its own planes, */
+    int64_t origin;     /* which are these of the whole volume, and so many more */
+    int offsets;        /* neighbours of a voxel */
     int8_t offset[LOB_MOST_NEIGHBOURS][3];
     uint8_t *top; /* 1: no neighbour is higher */
 } lob_maxima_call;
@@ -81,7 +85,8 @@ static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
 int lob_maxima_neighbours(int64_t neighbour[LOB_MOST_NEIGHBOURS], const lob_maxima_call *c,
                           int64_t i);
 
-/* Whether each of the maxima is as high as is asked for: keep[m] becomes 0 or 1. On the CPU. */
+/* On the CPU: let keep[m] become 0 where a maximum is not as high as is asked for. Ranks have one
+ * list of maxima; what one of them finds is in its own keep. */
 lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out);
 
 /* Take those out, of which keep is 1, that are too near to a higher one. */

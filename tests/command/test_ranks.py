@@ -138,6 +138,8 @@ LINES = [
     "maxima IMAGE -o OUT --table t.tsv --above 1 --distance 2.5vox",
     "maxima IMAGE -o OUT --mask mask.nii --neighbours 6",
     "maxima IMAGE --table t.json --slices y",
+    "maxima IMAGE -o OUT --height 2",
+    "maxima IMAGE -o OUT --height 3 --table t.tsv --neighbours 6 --distance 2vox --mask mask.nii",
     "merge labels.nii.gz IMAGE -o OUT --height 3",
     "merge labels.nii.gz IMAGE -o OUT --share 0.5 --level 6",
     "labels labels.nii.gz -o OUT --fill-holes --min-size 2vox --sequential",
@@ -362,7 +364,7 @@ def random_words(random):
     if command == "distance":
         return [command, "labels.nii", "-o", *out, *some("--signed", "--to other", "--label 3"), *some("--max 3vox"), *slices, *some("--voxels")]
     if command == "maxima":
-        return [command, "image.nii", "-o", *out, *some("--above 2"), *some("--distance 2.5vox"), *([] if slices else some("--neighbours 6", "--neighbours 18")), *grid, *some("--table t.tsv")]
+        return [command, "image.nii", "-o", *out, *some("--above 2"), *some("--height 2", "--height 4"), *some("--distance 2.5vox"), *([] if slices else some("--neighbours 6", "--neighbours 18")), *grid, *some("--table t.tsv")]
     if command == "merge":
         return [command, "labels.nii", "image.nii", "-o", *out, *pick("--height 2", "--height 1 --share 0.4 --level 4", "--share 0.3 --level 5")]
     if command == "labels":
@@ -575,7 +577,6 @@ def test_all_end_by_one_line_and_code_and_leave_nothing(tmp_path, kind):
         (("cells", "image.nii", "-o", "l.nii", "--size", "6vox"), 65),
         (("cells", "image.nii", "-o", "l.nii", "--device", "cuda"), 64),
         (("maxima", "image.nii", "-o", "l.nii"), 65),
-        (("maxima", "image.nii", "-o", "l.nii", "--height", "2"), 64),
         (("maxima", "image.nii", "--table", "missing/t.tsv"), 73),
         (("merge", "image.nii", "image.nii", "-o", "l.nii", "--height", "2"), 65),
         (("merge", "image.nii", "image.nii", "-o", "l.nii", "--height", "2", "--channel", "0"), 64),

@@ -57,6 +57,7 @@ static void make_case(maxima_case *c, uint64_t number)
     }
     if (random_chance(&state, 30)) c->options.above = 1;
     if (random_chance(&state, 60)) c->options.apart = 4 * random_double(&state);
+    if (random_chance(&state, 50)) c->options.height = 0.5 * (double)random_below(&state, 14);
     for (int a = 0; a < 3; a++) c->options.spacing[a] = 0.5 + random_double(&state);
 }
 
@@ -205,20 +206,5 @@ TEST(a_rank_without_memory_ends_all)
     maxima_case c;
     make_case(&c, 601);
     compare(&c, 601, 10);
-    free_case(&c);
-}
-
-TEST(heights_are_refused)
-{
-    maxima_case c;
-    make_case(&c, 601);
-    static attempt a;
-    a = (attempt){.c = &c};
-    c.options.height = 1;
-    assert_ok(lob_team_threads(3, work, &a));
-    for (int r = 0; r < 3; r++) {
-        assert_int_equal(a.status[r], LOB_EARG);
-        assert_non_null(strstr(a.error[r].text, "whole volume"));
-    }
     free_case(&c);
 }

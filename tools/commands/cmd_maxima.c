@@ -27,10 +27,8 @@ static lob_status check(lob_session *s, void *user)
     const bool many = lob_team_size(s->ranks) > 1 || w->slabs.plan > 0;
     const lob_rule rules[] = {
         {!w->labels_path && !w->table,
-         "nothing to write: name a label volume with -o or a table with --table"              },
-        {w->name && !w->table,          "--name is for the table: add --table FILE.tsv"       },
-        {many && w->options.height > 0,
-         "--height needs the whole volume: start one task, or cut a part out with lobule crop"},
+         "nothing to write: name a label volume with -o or a table with --table"      },
+        {w->name && !w->table,         "--name is for the table: add --table FILE.tsv"},
     };
     LOB_TRY(LOB_RULES(s, rules));
     LOB_TRY(lob_table_check(s, w->table, w->name));
@@ -182,7 +180,7 @@ static lob_status maxima(lob_session *s, void *user)
     }
     lob_volume image;
     const lob_status st = in_memory(s, w);
-    if (st == LOB_ENOMEM && !(w->options.height > 0) && lob_session_peek(s, &image, w->slabs.path))
+    if (st == LOB_ENOMEM && lob_session_peek(s, &image, w->slabs.path))
         lob_slabs_suggest(s, w->slabs.path, LOB_MAXIMA_HALO, WORKING + (w->slabs.mask ? MASK : 0),
                           plateaus_bytes(w, &image));
     return st;
