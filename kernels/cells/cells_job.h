@@ -125,7 +125,17 @@ lob_status lob_cells_maxima_slab(lob_cells_job *j, lob_maxima_output *found,
                                  const lob_volume *image, const uint8_t *mask,
                                  const lob_maxima_options *options);
 
-/* flooded: of bodies, in ordinary memory. */
+/*
+ * Values at maxima of the whole volume, in any order.
+ *
+ *   values  out  places->count, the same in all ranks
+ *   from    in   float32
+ *   places  in   as lob_cells_maxima_slab has found them
+ */
+lob_status lob_cells_values_of_team(lob_cells_job *j, float *values, const lob_volume *from,
+                                    const lob_maxima_output *places);
+
+/* flooded: in ordinary memory. */
 lob_status lob_cells_flood_slab(lob_cells_job *j, lob_volume *basins, lob_growcut_stats *stats,
                                 const lob_growcut_input *flooded,
                                 const lob_growcut_options *options);

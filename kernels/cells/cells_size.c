@@ -13,6 +13,7 @@
  * walls at the places that are the farthest from them.
  */
 #include "kernels/cells/cells_job.h"
+#include "kernels/distance/distance_slabs.h"
 #include "volumes/lists.h"
 
 #include <math.h>
@@ -290,20 +291,25 @@ static lob_status distances(sizing *z, lob_volume *depth)
     inside.marks = above->data;
     memcpy(in.spacing, depth->geometry.spacing_mm, sizeof in.spacing);
     options.kind = LOB_DISTANCE_TO_SET;
-    LOB_TRY(z->job->steps.backend->distance(&out, &in, &options, &context, z->job->error));
+    if (z->job->team)
+        LOB_TRY(lob_distance_slabs(&out, &in, &options, z->job->planes, z->job->team, &context,
+                                   z->job->error));
+    else
+        LOB_TRY(z->job->steps.backend->distance(&out, &in, &options, &context, z->job->error));
     LOB_TRY(lob_cells_put_gaps(z->job, depth, z->image));
     return lob_cells_run(z->job, NULL, &inside);
 }
 
-/* Distances at places, in ordinary memory. */
-static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
+/* Distances at places, in ordinary memory; of a team in no order. */
+static lob_status depths_at(sizing *z, float *of, const lob_volume *depth,
                             const lob_maxima_output *places)
 {
     const int64_t n = places->count;
-    lob_volume list = lob_volume_empty(), there = lob_volume_empty();
+    lob_volume list = lob_volume_empty(), there = lob_volume_empty(), here = lob_volume_empty();
     lob_volume numbers = lob_volume_empty();
     lob_cells_pass p = {.kind = LOB_CELLS_GATHER, .n = n, .here = depth->data};
     int64_t *first;
+    if (z->job->team) return lob_cells_values_of_team(z->job, of, depth, places);
     LOB_TRY(lob_budget_alloc(&z->job->steps.budget, &first, n, sizeof *first, z->job->error));
     for (int64_t i = 0; i < n; i++) first[i] = places->maxima[i].first;
     numbers.data = first;
@@ -315,7 +321,9 @@ static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
     p.to = there.data;
     if (st == LOB_OK) st = lob_cells_run(z->job, NULL, &p);
     if (st == LOB_OK)
-        st = lob_volume_move(of, &there, (lob_place){0}, z->job->steps.context, z->job->error);
+        st = lob_volume_move(&here, &there, (lob_place){0}, z->job->steps.context, z->job->error);
+    if (st == LOB_OK) memcpy(of, here.data, (size_t)n * sizeof *of);
+    lob_volume_free(&here);
     lob_segment_drop(&z->job->steps, &there);
     lob_segment_drop(&z->job->steps, &list);
     lob_budget_free(&z->job->steps.budget, first, n, sizeof *first);
@@ -326,20 +334,24 @@ static lob_status depths_at(sizing *z, lob_volume *of, const lob_volume *depth,
 static lob_status median_at(sizing *z, double *median, const lob_volume *depth,
                             const lob_maxima_output *places)
 {
+    lob_budget *const budget = &z->job->steps.budget;
     const int64_t n = places->count;
     double weight = 0, below = 0;
     int64_t at = 0;
-    lob_volume values = lob_volume_empty();
+    float *of;
     *median = 0;
     if (n == 0) return LOB_OK;
-    LOB_TRY(depths_at(z, &values, depth, places));
-    float *const of = values.data;
-    qsort(of, (size_t)n, sizeof *of, lob_by_float);
-    for (int64_t i = 0; i < n; i++) weight += 1 / (double)of[i];
-    for (; at < n - 1 && below + 1 / (double)of[at] < weight / 2; at++) below += 1 / (double)of[at];
-    *median = (double)of[at];
-    lob_volume_free(&values);
-    return LOB_OK;
+    LOB_TRY(lob_budget_alloc(budget, &of, n, sizeof *of, z->job->error));
+    const lob_status st = depths_at(z, of, depth, places);
+    if (st == LOB_OK) {
+        qsort(of, (size_t)n, sizeof *of, lob_by_float);
+        for (int64_t i = 0; i < n; i++) weight += 1 / (double)of[i];
+        for (; at < n - 1 && below + 1 / (double)of[at] < weight / 2; at++)
+            below += 1 / (double)of[at];
+        *median = (double)of[at];
+    }
+    lob_budget_free(budget, of, n, sizeof *of);
+    return st;
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Cells that are bodies, in a volume that the ranks of a team share, each with a slab of its
- * planes: what lob_cells_choose and lob_cells give for the whole volume, on the CPU.
+ * Cells in a volume that the ranks of a team share, each with a slab of its planes: what
+ * lob_cells_choose and lob_cells give for the whole volume, on the CPU.
  *
  * Each step works on a rank's own planes, and has those around from the ranks beside it. Sums of
  * real numbers, by which the size is estimated, are added up in the order of the whole volume.
@@ -26,8 +26,8 @@ int64_t lob_cells_reach(const lob_volume *image, const lob_cells_options *option
  *   planes  in   of the whole volume
  *   team    in   NULL: one rank has all
  *
- * The rest is as in cells.h; context has no device. Also LOB_EARG for cells between walls, whose
- * heights need the whole volume. Where one fails, all return the lowest failing rank's error.
+ * The rest is as in cells.h; context has no device. Where one fails, all return the lowest failing
+ * rank's error.
  */
 lob_status lob_cells_choose_slabs(lob_cells_plan *plan, const lob_volume *image,
                                   const lob_cells_options *options, int64_t planes, lob_team *team,

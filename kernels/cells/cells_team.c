@@ -245,6 +245,31 @@ lob_status lob_cells_deal_thinned(lob_cells_job *j, lob_volume *thin, int64_t st
     return st;
 }
 
+/* ---- values at maxima ---- */
+
+lob_status lob_cells_values_of_team(lob_cells_job *j, float *values, const lob_volume *from,
+                                    const lob_maxima_output *places)
+{
+    const int64_t n = places->count, plane = from->dims.nx * from->dims.ny;
+    int64_t *place = NULL, first, end, own = 0, bytes;
+    void *all = NULL;
+    LOB_TRY(lob_budget_alloc(&j->steps.budget, &place, n, sizeof *place, j->error));
+    for (int64_t i = 0; places->maxima && i < n; i++) place[i] = places->maxima[i].first;
+    lob_status st = lob_team_tell(place, n * (int64_t)sizeof *place, j->team, j->error);
+    lob_team_planes(&first, &end, j->team, lob_team_rank(j->team), j->planes);
+    for (int64_t i = 0; st == LOB_OK && i < n; i++)
+        if (place[i] >= first * plane && place[i] < end * plane)
+            values[own++] = ((const float *)from->data)[place[i] - first * plane];
+    if (st == LOB_OK)
+        st = lob_team_collect(j->team, &all, &bytes, values, own * (int64_t)sizeof *values,
+                              j->error);
+    if (all) memcpy(values, all, (size_t)n * sizeof *values);
+    free(all);
+    lob_budget_free(&j->steps.budget, place, n, sizeof *place);
+    if (st != LOB_OK) return st;
+    return lob_team_tell(values, n * (int64_t)sizeof *values, j->team, j->error);
+}
+
 /* ---- seeds and basins ---- */
 
 lob_status lob_cells_maxima_slab(lob_cells_job *j, lob_maxima_output *found,
@@ -282,7 +307,8 @@ lob_status lob_cells_flood_slab(lob_cells_job *j, lob_volume *basins, lob_growcu
     mask.type = LOB_U8;
     mask.data = (void *)flooded->mask;
     for (int k = 0; k < VOLUMES; k++) around[k] = lob_volume_empty();
-    for (int k = 0; k < VOLUMES && st == LOB_OK; k++) st = fetch(j, &around[k], own[k], 1, 1);
+    for (int k = 0; k < VOLUMES && st == LOB_OK; k++)
+        if (own[k]->data) st = fetch(j, &around[k], own[k], 1, 1);
     if (st == LOB_OK) st = lob_cells_make(j, &labels, &around[SEEDS], around[SEEDS].type);
     if (st == LOB_OK) {
         const lob_growcut_input in = {.image = &around[IMAGE],
@@ -331,20 +357,13 @@ lob_status lob_cells_basins_slab(lob_cells_job *j, int32_t *to, const lob_volume
 
 /* ---- calls ---- */
 
-static lob_status refuse_walls(bool walls, lob_error *error)
-{
-    return walls ? lob_fail(error, LOB_EARG, "cells between walls need the whole volume") : LOB_OK;
-}
-
 lob_status lob_cells_choose_slabs(lob_cells_plan *plan, const lob_volume *image,
                                   const lob_cells_options *options, int64_t planes, lob_team *team,
                                   const lob_context *context, lob_error *error)
 {
     lob_error_begin(error);
-    lob_status st = refuse_walls(options->walls, error);
-    if (st == LOB_OK)
-        st = lob_cells_choose_by(plan, image, options,
-                                 lob_cells_begin(lob_backends[0], context, team, planes, error));
+    const lob_status st = lob_cells_choose_by(
+        plan, image, options, lob_cells_begin(lob_backends[0], context, team, planes, error));
     return lob_team_agree(team, lob_error_end(error, st), error);
 }
 
@@ -354,10 +373,8 @@ lob_status lob_cells_slabs(lob_volume *labels, lob_cells_stats *stats, const lob
 {
     lob_error_begin(error);
     *labels = lob_volume_empty();
-    lob_status st = refuse_walls(plan->walls, error);
-    if (st == LOB_OK)
-        st = lob_cells_label_by(labels, stats, image, plan,
-                                lob_cells_begin(lob_backends[0], context, team, planes, error));
+    lob_status st = lob_cells_label_by(
+        labels, stats, image, plan, lob_cells_begin(lob_backends[0], context, team, planes, error));
     st = lob_team_agree(team, st, error);
     if (st != LOB_OK) lob_volume_free(labels);
     return st;

@@ -1,4 +1,4 @@
-/* Cells that are bodies by a team of threads, each with its planes: the bytes of the volume in one
+/* Cells by a team of threads, each with its planes: the bytes of the volume in one
  * piece. */
 #include "kernels/cells/cells_slabs.h"
 #include "kernels/phantom/phantom.h"
@@ -14,7 +14,8 @@ typedef struct {
     lob_cells_options options;
 } cells_case;
 
-/* Nuclei; some images have gaps, some no nuclei at all, and some one slice. */
+/* Nuclei, or cells between walls; some images have gaps, some nothing at all, and some one slice.
+ */
 static void make_case(cells_case *c, uint64_t number)
 {
     static const int64_t planes[] = {41, 18, 23, 30, 7, 3, 1};
@@ -23,15 +24,16 @@ static void make_case(cells_case *c, uint64_t number)
     options.dims = (lob_dims){20 + random_below(&state, 40), 20 + random_below(&state, 30),
                               planes[random_below(&state, 7)]};
     options.cells = 3 + (int)random_below(&state, 20);
-    options.nuclei = true;
+    const bool walls = random_chance(&state, 30);
+    options.nuclei = !walls;
     options.random_seed = number;
     for (int a = 0; a < 3; a++) options.spacing_mm[a] = 0.001 * (1 + a * random_double(&state));
     while (lob_phantom(&c->image, NULL, NULL, &options, THREADS(2), NULL) != LOB_OK)
         assert_true((options.cells /= 2) > 0); /* there is no room for so many */
-    c->options = lob_cells_defaults(false);
+    c->options = lob_cells_defaults(walls);
     if (random_chance(&state, 50)) c->options.size_mm = 0.004 + 0.006 * random_double(&state);
     if (random_chance(&state, 30)) c->options.wall = random_double(&state) * 0.3;
-    if (random_chance(&state, 30)) c->options.apart = random_double(&state);
+    if (random_chance(&state, 30) && !walls) c->options.apart = random_double(&state);
     const int64_t n = lob_voxels(&c->image);
     const bool real = random_chance(&state, 50), flat = random_chance(&state, 5);
     if (real) {
@@ -161,18 +163,4 @@ TEST(random_nuclei)
 TEST(a_rank_without_memory_ends_all)
 {
     compare_case(3, 20000);
-}
-
-TEST(walls_are_refused)
-{
-    cells_case c;
-    lob_cells_plan plan;
-    lob_error error = {.text = ""};
-    make_case(&c, 1);
-    c.options = lob_cells_defaults(true);
-    assert_int_equal(lob_cells_choose_slabs(&plan, &c.image, &c.options, c.image.dims.nz, NULL,
-                                            THREADS(1), &error),
-                     LOB_EARG);
-    assert_non_null(strstr(error.text, "whole volume"));
-    lob_volume_free(&c.image);
 }

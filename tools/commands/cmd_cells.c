@@ -183,10 +183,6 @@ static lob_status check(lob_session *s, void *user)
         if (names[i] && lob_session_is_stored(s, names[i]))
             return lob_fail_file(&s->error, LOB_EARG, names[i],
                                  "is in memory, and lines that are printed need files");
-    if (many && set->walls)
-        return lob_fail(&s->error, LOB_EARG,
-                        "--walls needs the whole volume: start one task, or cut parts out with "
-                        "lobule crop");
     LOB_TRY(lob_table_check(s, files->table, NULL));
     return many ? lob_session_cpu_alone(s, "several tasks label cells") : LOB_OK;
 }
@@ -336,7 +332,7 @@ static void suggest(lob_session *s, work *set)
                       floor(cbrt(room / (double)each)));
     const int64_t tasks =
         lob_slabs_tasks(s, path, 0, WORKING, beside(&image, reach_of(set, &image)));
-    if (tasks > 0 && !set->walls)
+    if (tasks > 0)
         lob_error_add(&s->error, ", or %lld tasks of mpirun or srun", (long long)tasks);
 }
 
