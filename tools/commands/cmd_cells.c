@@ -332,8 +332,7 @@ static void suggest(lob_session *s, work *set)
                       floor(cbrt(room / (double)each)));
     const int64_t tasks =
         lob_slabs_tasks(s, path, 0, WORKING, beside(&image, reach_of(set, &image)));
-    if (tasks > 0)
-        lob_error_add(&s->error, ", or %lld tasks of mpirun or srun", (long long)tasks);
+    if (tasks > 0) lob_error_add(&s->error, ", or %lld tasks of mpirun or srun", (long long)tasks);
 }
 
 /* ---- in memory ---- */
