@@ -5,8 +5,9 @@
  * First every voxel looks outward along its line, all lines of the block at once, until nothing
  * nearer can come: quick where distances are short. Where this takes long the block is worked on
  * line by line, in a time that does not depend on distances: for costs alone by the lower envelope
- * of parabolas (Felzenszwalb and Huttenlocher, Theory of Computing 8, 2012), else by searches
- * between the places of neighbours (distance_search_tmpl.h).
+ * of parabolas (Felzenszwalb and Huttenlocher, Theory of Computing 8, 2012), which each run of
+ * equal labels has for itself where other labels are looked for; for labels by searches between the
+ * places of neighbours (distance_search_tmpl.h).
  */
 #include "kernels/distance/distance_lines.h"
 
@@ -33,7 +34,7 @@
 /* Steps outward for each voxel after which a block is given up: an envelope costs less than
  * searches.
  */
-enum { AT_ONCE = 4, STEPS_TO_SET = 16, STEPS_TO_OTHERS = 48, RETRY = 16 };
+enum { AT_ONCE = 4, STEPS_BY_ENVELOPE = 16, STEPS_BY_SEARCH = 48, RETRY = 16 };
 
 typedef struct {
     COST *cost, *best, *place; /* n * LOB_LINES; place: the voxel of the line that is best */
@@ -236,7 +237,7 @@ static inline __attribute__((always_inline)) bool outward(const lines_of_thread 
                                                           const bool places)
 {
     const int64_t ties = find == LOB_FIND_LABEL; /* as near is not too far */
-    const int64_t most = find == LOB_FIND_COST ? STEPS_TO_SET : STEPS_TO_OTHERS;
+    const int64_t most = find == LOB_FIND_LABEL ? STEPS_BY_SEARCH : STEPS_BY_ENVELOPE;
     int64_t steps = 0;
     for (int64_t i = 0; i < n; i++) {
         COST *const best = s->best + i * LOB_LINES;
@@ -307,12 +308,14 @@ static void keep_range(const lines_of_thread *s, const NAMED(found) * found, int
  * Search the line's list of m voxels for the count voxels from i on, step apart; in the last step
  * these are all there are.
  */
-static inline __attribute__((always_inline)) void search_some(
-    const lines_of_thread *s, const NAMED(line) * line, int l, int32_t i, int32_t step,
-    const int count, int32_t lo, int32_t hi, const lob_distance_find find)
+static inline __attribute__((always_inline)) void search_some(const lines_of_thread *s,
+                                                              const NAMED(line) * line, int l,
+                                                              int32_t i, int32_t step,
+                                                              const int count, int32_t lo,
+                                                              int32_t hi)
 {
     NAMED(found) found;
-    NAMED(search)(&found, line, i, step, count, lo, hi, find, true);
+    NAMED(search)(&found, line, i, step, count, lo, hi, LOB_FIND_LABEL, true);
     for (int k = 0; k < count; k++)
         if (step > 1)
             keep_range(s, &found, k, i + k * step);
@@ -324,54 +327,49 @@ static inline __attribute__((always_inline)) void search_some(
 static inline __attribute__((always_inline)) void search_between(const lines_of_thread *s,
                                                                  const NAMED(line) * line,
                                                                  int32_t n, int32_t m, int l,
-                                                                 int32_t step,
-                                                                 const lob_distance_find find)
+                                                                 int32_t step)
 {
     for (int32_t a = 0; a < n; a += 4 * step) {
-        int32_t lo = s->range[0][a / 4], hi = a + 4 * step < n ? s->range[1][a / 4 + step] : m - 1;
-        NAMED(widen)(&lo, &hi, m, find);
+        const int32_t lo = s->range[0][a / 4];
+        const int32_t hi = a + 4 * step < n ? s->range[1][a / 4 + step] : m - 1;
         const int32_t left = (n - 1 - a) / step;
         if (step == 1 && left >= 3)
-            search_some(s, line, l, a, 1, 4, lo, hi, find);
+            search_some(s, line, l, a, 1, 4, lo, hi);
         else if (step > 1 && left >= 3)
-            search_some(s, line, l, a + step, step, 3, lo, hi, find);
+            search_some(s, line, l, a + step, step, 3, lo, hi);
         else
             for (int32_t k = step > 1; k <= left; k++)
-                search_some(s, line, l, a + k * step, step, 1, lo, hi, find);
+                search_some(s, line, l, a + k * step, step, 1, lo, hi);
     }
 }
 
-/* Make the list of a line's voxels that have a cost; returns how many. */
-static int32_t list_voxels(const lines_of_thread *s, int64_t n, int l, COST weight,
-                           lob_distance_find find)
+/* Add a voxel to the line's list, which has m; returns how many it has then. */
+static inline int32_t list_voxel(const lines_of_thread *s, int32_t m, int64_t v, COST cost,
+                                 COST weight)
 {
-    int32_t m = 0;
-    for (int64_t v = 0; v < n; v++) {
-        const COST cost = s->cost[v * LOB_LINES + l];
-        s->values[m] = find == LOB_FIND_OTHER ? cost : cost + weight * (COST)v * (COST)v;
-        s->voxels[m] = (COST)v;
-        if (find != LOB_FIND_COST) s->labels[m] = (uint32_t)s->tag[v * LOB_LINES + l];
-        m += find == LOB_FIND_OTHER || cost < NO_COST;
-    }
-    return m;
+    s->values[m] = cost + weight * (COST)v * (COST)v;
+    s->voxels[m] = (COST)v;
+    return m + (cost < NO_COST);
 }
 
-static inline __attribute__((always_inline)) void search_line(const lines_of_thread *s, int64_t n,
-                                                              int l, COST weight,
-                                                              const lob_distance_find find)
+LOB_SIMD_CLONES(void, search_label, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
+                COST weight)
 {
     const NAMED(line) line = {s->values, s->voxels, s->labels, 1, weight};
-    const int32_t m = list_voxels(s, n, l, weight, find);
-    int32_t step = lob_distance_first_step(n);
+    int32_t m = 0, step = lob_distance_first_step(n);
+    for (int64_t v = 0; v < n; v++) {
+        s->labels[m] = (uint32_t)s->tag[v * LOB_LINES + l];
+        m = list_voxel(s, m, v, s->cost[v * LOB_LINES + l], weight);
+    }
     for (int64_t i = 0; m == 0 && i < n; i++) {
         s->best[i * LOB_LINES + l] = NO_COST;
         s->best_tag[i * LOB_LINES + l] = 0;
     }
     if (m == 0) return;
-    for (int32_t i = 0; i < n; i += step) search_some(s, &line, l, i, step, 1, 0, m - 1, find);
+    for (int32_t i = 0; i < n; i += step) search_some(s, &line, l, i, step, 1, 0, m - 1);
     while (step > 1) {
         step /= 4;
-        search_between(s, &line, (int32_t)n, m, l, step, find);
+        search_between(s, &line, (int32_t)n, m, l, step);
     }
 }
 
@@ -425,16 +423,18 @@ static inline int32_t make_envelope(const lines_of_thread *s, int32_t m, int64_t
     return count;
 }
 
-LOB_SIMD_CLONES(void, search_cost, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
-                COST weight)
+/* Let voxels begin..end - 1 have what is lowest there, of the m voxels of the list. */
+static inline void take_lowest(const lines_of_thread *s, int32_t m, int64_t begin, int64_t end,
+                               int64_t n, int l, COST weight)
 {
-    const int32_t count = make_envelope(s, list_voxels(s, n, l, weight, LOB_FIND_COST), n, weight);
+    const int32_t count = make_envelope(s, m, n, weight);
     const int32_t *const from = (const int32_t *)s->labels;
-    for (int64_t i = 0; count == 0 && i < n; i++) s->best[i * LOB_LINES + l] = NO_COST;
+    for (int64_t i = begin; count == 0 && i < end; i++) s->best[i * LOB_LINES + l] = NO_COST;
     for (int32_t k = 0; k < count; k++) {
-        const int64_t end = k + 1 < count ? from[k + 1] : n;
+        const int64_t first = from[k] > begin ? from[k] : begin;
+        const int64_t next = k + 1 < count && from[k + 1] < end ? from[k + 1] : end;
         const COST value = s->values[k], voxel = s->voxels[k];
-        for (int64_t i = from[k]; i < end; i++) {
+        for (int64_t i = first; i < next; i++) {
             const COST x = (COST)i;
             s->best[i * LOB_LINES + l] = value + weight * x * (x - 2 * voxel);
 #if !NARROW
@@ -444,16 +444,26 @@ LOB_SIMD_CLONES(void, search_cost, (s, n, l, weight), const lines_of_thread *s, 
     }
 }
 
-LOB_SIMD_CLONES(void, search_label, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
+LOB_SIMD_CLONES(void, search_cost, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
                 COST weight)
 {
-    search_line(s, n, l, weight, LOB_FIND_LABEL);
+    int32_t m = 0;
+    for (int64_t v = 0; v < n; v++) m = list_voxel(s, m, v, s->cost[v * LOB_LINES + l], weight);
+    take_lowest(s, m, 0, n, n, l, weight);
 }
 
+/* What is best for a voxel lies in its run of equal labels or is a voxel next to it. */
 LOB_SIMD_CLONES(void, search_other, (s, n, l, weight), const lines_of_thread *s, int64_t n, int l,
                 COST weight)
 {
-    search_line(s, n, l, weight, LOB_FIND_OTHER);
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        const TAG own = s->tag[begin * LOB_LINES + l];
+        int32_t m = begin > 0 ? list_voxel(s, 0, begin - 1, 0, weight) : 0;
+        for (end = begin; end < n && s->tag[end * LOB_LINES + l] == own; end++)
+            m = list_voxel(s, m, end, s->cost[end * LOB_LINES + l], weight);
+        if (end < n) m = list_voxel(s, m, end, 0, weight);
+        take_lowest(s, m, begin, end, n, l, weight);
+    }
 }
 
 /* ---- a block of lines ---- */
