@@ -47,9 +47,22 @@ static void fill_row(const engine *e, tile *to, const row_part *r)
 /* Has a cell a neighbour whose key can still fall? Seeds deep inside a stroke have none. */
 static bool has_open_neighbour(const engine *e, const tile *of, int64_t cell)
 {
-    for (int k = 0; k < e->neighbours; k++)
-        if (of->keys[cell + e->step[k]] != 0) return true;
-    return false;
+    key_vector open = {0};
+    for (int r = 0; r < e->rows; r++) {
+        key_vector theirs;
+        memcpy(&theirs, of->keys + cell + e->row[r].step, sizeof theirs);
+        open |= (key_vector)(theirs != 0) & e->row[r].bit;
+    }
+    return (open[0] | open[1] | open[2]) != 0;
+}
+
+/* May any cell of a row have one, or be one? */
+static bool is_open(const engine *e, const tile *of, const row_part *r)
+{
+    const size_t bytes = (size_t)(r->n + 2) * sizeof *of->keys;
+    for (int k = 0; k < e->rows; k++)
+        if (!lob_all_zero(of->keys + r->cell + e->row[k].step, bytes)) return true;
+    return !lob_all_zero(of->keys + r->cell, bytes - 2 * sizeof *of->keys);
 }
 
 /* Queue the seeds of a row, and count them. */
@@ -58,7 +71,7 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
     const lob_growcut_section *section = e->section;
     const lob_volume *seeds = section->in->seeds;
     const int64_t voxel = lob_view_index(&section->view, r->x, r->y, r->z);
-    const bool own = is_own(e, r);
+    const bool own = is_own(e, r), open = is_open(e, to, r);
     uint8_t is_data[MAX_ROW];
     bool known = false;
     for (int64_t i = 0; i < r->n; i++) {
@@ -76,6 +89,7 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
         }
         result->stats.seeds += own;
         if (section->rounds) continue; /* then no cell is queued: every cell reads its neighbours */
+        if (!open) continue;
         const path_key start = key ? key : key_of(e, 0, seed);
         if (!key && (start >= e->unreached || !has_open_neighbour(e, to, r->cell + i))) continue;
         if (!queue_later(to, r->cell + i, start)) return false;
