@@ -52,7 +52,7 @@ lob_fuse_options lob_fuse_defaults(void);
 
 typedef struct {
     const lob_volume *image;  /* on the scan's grid, one channel; not read for a majority */
-    const lob_volume *labels; /* likewise, of one of lob_label_type's types */
+    const lob_volume *labels; /* likewise, as stored, of one of lob_label_type's types */
 } lob_fuse_atlas;
 
 typedef struct {

@@ -6,6 +6,7 @@
 #include "kernels/progress.h"
 #include "kernels/share.h"
 #include "kernels/simd_clones.h"
+#include "volumes/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,18 +121,22 @@ static void make_weights(lob_fuse_job *j)
     }
 }
 
-/* Find an atlas's labels, and add them to the output's. */
+/* Find an atlas's labels, as they are stored, and add them to the output's. */
 static lob_status find_labels(lob_fuse_job *j, int atlas, lob_error *error)
 {
-    const lob_volume *labels = j->in->atlases[atlas].labels;
-    lob_volume here = lob_volume_empty();
+    lob_volume labels = *j->in->atlases[atlas].labels, here = lob_volume_empty();
+    const int64_t moved = labels.place.kind == LOB_PLACE_MEMORY ? 0 : lob_volume_bytes(&labels);
+    char name[64];
     lob_status st = LOB_OK;
-    if (labels->place.kind != LOB_PLACE_MEMORY) {
-        st = lob_volume_move(&here, labels, (lob_place){0}, j->context, error);
-        labels = &here;
-    }
-    if (st == LOB_OK) st = lob_labels_count(&j->has[atlas], labels, "an atlas", error);
+    snprintf(name, sizeof name, "the labels of atlas %d", atlas + 1);
+    LOB_TRY(lob_budget_hold(&j->budget, moved, error));
+    if (moved) st = lob_volume_move(&here, &labels, (lob_place){0}, j->context, error);
+    if (moved) labels = here;
+    labels.slope = 1;
+    labels.inter = 0;
+    if (st == LOB_OK) st = lob_labels_count(&j->has[atlas], &labels, name, error);
     lob_volume_free(&here);
+    lob_budget_release(&j->budget, moved);
     return st == LOB_OK ? lob_label_set_join(&j->out->set, &j->has[atlas], error) : st;
 }
 

@@ -144,11 +144,30 @@ TEST(memory_and_cancelling)
     free(c);
 }
 
+/* Labels are what is stored, whatever a header says of their scale. */
+TEST(labels_have_no_scale)
+{
+    fuse_case *const c = make_case(8);
+    const lob_fuse_options options = lob_fuse_defaults();
+    lob_fuse_output plain, scaled;
+    assert_ok(lob_fuse(&plain, &c->in, &options, &c->context, NULL));
+    c->labels[0].slope = 2;
+    c->labels[1].inter = 1;
+    assert_ok(lob_fuse(&scaled, &c->in, &options, &c->context, NULL));
+    assert_int_equal(scaled.set.count, plain.set.count);
+    assert_memory_equal(scaled.labels.data, plain.labels.data, N);
+    assert_memory_equal(scaled.shares, plain.shares, 2 * N * sizeof *plain.shares);
+    lob_fuse_output_free(&plain);
+    lob_fuse_output_free(&scaled);
+    free(c);
+}
+
 TEST(refused)
 {
     fuse_case *const c = make_case(7);
     lob_fuse_options options = lob_fuse_defaults();
     lob_fuse_output out;
+    lob_error error;
     options.patch = LOB_FUSE_MAX_PATCH + 1;
     assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EARG);
     options = lob_fuse_defaults();
@@ -161,7 +180,10 @@ TEST(refused)
     for (int i = 0; i < N; i++) c->label[0][i] = (uint8_t)(i % 200);
     assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
     memset(c->scan, 0xff, sizeof c->scan); /* -1 */
-    c->atlas[0].labels = &c->volume;
-    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, NULL), LOB_EDATA);
+    c->atlas[1].labels = &c->volume;
+    c->atlas[0].labels = &c->labels[2];
+    assert_int_equal(lob_fuse(&out, &c->in, &options, &c->context, &error), LOB_EDATA);
+    assert_string_equal(error.file, "the labels of atlas 2");
+    assert_non_null(strstr(error.text, "holds -1, below 0"));
     free(c);
 }
