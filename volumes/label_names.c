@@ -185,10 +185,20 @@ lob_status lob_label_names_complete(lob_label_names *names, const lob_label_name
     return lob_label_names_settle(names);
 }
 
+/* Is it n/a, or the name that 3D Slicer, and make_row, give what nobody has named, as Segment_7? */
+static bool is_no_name(const char *name)
+{
+    static const char first[] = "Segment_";
+    if (strcasecmp(name, "n/a") == 0) return true;
+    if (strncmp(name, first, sizeof first - 1) != 0) return false;
+    const char *const number = name + sizeof first - 1;
+    return *number && !number[strspn(number, "0123456789")];
+}
+
 /* Does a row's name tell its label from the others of the list? */
 static bool tells(const lob_label_names *names, const lob_label_name *row)
 {
-    if (!row->name[0] || strcasecmp(row->name, "n/a") == 0) return false;
+    if (is_no_name(row->name)) return false;
     for (int32_t i = 0; i < names->count; i++)
         if (names->rows[i].label != row->label && strcasecmp(names->rows[i].name, row->name) == 0)
             return false;
@@ -217,13 +227,19 @@ lob_status lob_label_names_join(lob_label_names *names, const lob_label_names *f
         const lob_label_name *const row = &from->rows[i];
         const lob_label_name *const other = find_other(names, row, from);
         if (other)
-            return lob_fail(error, LOB_EDATA,
-                            "calls label %d '%s', which is label %d in those before it; give "
-                            "structures the same labels in all",
-                            row->label, row->name, other->label);
+            return lob_fail_hint(error, LOB_EDATA, LOB_HINT_RELABEL,
+                                 "calls label %d '%s', which is label %d in those before it",
+                                 row->label, row->name, other->label);
     }
-    if (lob_label_names_complete(names, from) == LOB_OK) return LOB_OK;
-    return lob_fail(error, LOB_ENOMEM, "out of memory");
+    lob_status st = LOB_OK;
+    for (int32_t i = 0; i < from->count && st == LOB_OK; i++) {
+        const lob_label_name *const row = &from->rows[i];
+        const lob_label_name *const known = lob_label_names_find(names, row->label);
+        if (known && is_no_name(known->name))
+            st = lob_label_names_put(names, row->label, row->name, &row->colour, row->terminology);
+    }
+    if (st == LOB_OK) st = lob_label_names_complete(names, from);
+    return st == LOB_OK ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 
 lob_status lob_label_names_copy(lob_label_names *out, const lob_label_names *names)

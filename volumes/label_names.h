@@ -65,8 +65,9 @@ lob_status lob_label_names_complete(lob_label_names *names, const lob_label_name
 
 /*
  * Complete the names of labels that are to be voted on together, unless a name that one of `from`
- * has is another label's here. Names that several labels of a list share, and n/a, tell nothing,
- * nor do lists of more than LOB_LABEL_NAMES_PAINTED.
+ * has is another label's here, in letters of either case. Names that several labels of a list
+ * share, n/a and Segment_7, as programs name what nobody has named, tell nothing, nor do lists of
+ * more than LOB_LABEL_NAMES_PAINTED.
  *
  * Returns LOB_OK, LOB_EDATA or LOB_ENOMEM.
  */

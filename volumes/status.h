@@ -57,6 +57,7 @@ typedef enum {
     LOB_HINT_CHOOSE_SERIES, /* name one of the folder's series of DICOM */
     LOB_HINT_CHOOSE_VOLUME, /* name one of the volumes that the series makes */
     LOB_HINT_LIKE,          /* name the scan that it refers to */
+    LOB_HINT_RELABEL,       /* give structures the same labels in all volumes */
     LOB_HINTS
 } lob_hint;
 

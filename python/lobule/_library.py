@@ -76,6 +76,7 @@ ADVICE = {
     _abi.LOB_HINT_GIVE_SIZE: "give size",
     _abi.LOB_HINT_NO_SURFACES: "surfaces=False leaves them out",
     _abi.LOB_HINT_TRUST_SEEDS: "trust_seeds=True takes them as they are",
+    _abi.LOB_HINT_RELABEL: "give structures the same labels in all",
     _abi.LOB_HINT_COARSER: "resample the image, or give size",
     _abi.LOB_HINT_RESAMPLE: "lobule.resample(labels, image, labels=True) does that, for thin lines with method='strokes'",
 }

@@ -81,6 +81,74 @@ TEST(labels_without_a_name_take_that_of_others)
     lob_label_names_free(&others);
 }
 
+/* A label and its name; 0: none. */
+typedef struct {
+    int32_t label;
+    const char *name;
+} named;
+
+/* Join lists of at most two names, one after another; the status of the last that is tried. */
+static lob_status join(lob_error *error, const named lists[3][2])
+{
+    lob_label_names names = {0};
+    lob_status st = LOB_OK;
+    for (int k = 0; k < 3 && st == LOB_OK; k++) {
+        lob_label_names from = {0};
+        for (int i = 0; i < 2 && lists[k][i].label; i++)
+            assert_ok(lob_label_names_put(&from, lists[k][i].label, lists[k][i].name, NULL, NULL));
+        st = lob_label_names_join(&names, &from, error);
+        for (int i = 0; i < 2 && lists[k][i].label && st == LOB_OK; i++)
+            assert_non_null(lob_label_names_find(&names, lists[k][i].label));
+        lob_label_names_free(&from);
+    }
+    lob_label_names_free(&names);
+    return st;
+}
+
+TEST(names_of_other_labels_are_not_joined)
+{
+    const struct {
+        named lists[3][2];
+        lob_status status;
+    } rows[] = {
+        {{{{2, "liver"}}, {{2, "liver"}, {4, "spleen"}}},              LOB_OK   },
+        {{{{2, "liver"}}, {{4, "Liver"}}},                             LOB_EDATA},
+        {{{{2, "liver"}}, {{3, "lobe"}}, {{2, "lobe"}, {4, "liver"}}}, LOB_EDATA},
+        {{{{2, "cyst"}, {3, "cyst"}}, {{4, "cyst"}}},                  LOB_OK   },
+        {{{{2, "cyst"}}, {{4, "cyst"}, {5, "cyst"}}},                  LOB_OK   },
+        {{{{2, "N/A"}}, {{4, "n/a"}}},                                 LOB_OK   },
+        {{{{2, "n/a"}}, {{2, "liver"}}, {{4, "liver"}}},               LOB_EDATA},
+        {{{{1, "Segment_2"}}, {{2, ""}}},                              LOB_OK   },
+        {{{{1, "Segment_12"}}, {{3, "Segment_12"}}, {{1, "liver"}}},   LOB_OK   },
+        {{{{1, "Segment_1b"}}, {{3, "Segment_1b"}}},                   LOB_EDATA},
+        {{{{1, "Segment_"}}, {{3, "Segment_"}}},                       LOB_EDATA},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lob_error error = {0};
+        assert_int_equal(join(&error, rows[i].lists), rows[i].status);
+        if (rows[i].status != LOB_OK) assert_int_equal(error.hint, LOB_HINT_RELABEL);
+    }
+}
+
+TEST(lists_of_programs_are_not_joined)
+{
+    lob_label_names names = {0}, many = {0};
+    assert_ok(lob_label_names_put(&names, 9, "7", NULL, NULL));
+    for (int32_t label = 1; label <= LOB_LABEL_NAMES_PAINTED + 1; label++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", label);
+        assert_ok(lob_label_names_add(&many, label, name, NULL, NULL));
+    }
+    assert_ok(lob_label_names_join(&names, &many, NULL));
+    assert_int_equal(names.count, 1);
+    many.count--; /* as many as a painter's may have */
+    lob_error error = {0};
+    assert_int_equal(lob_label_names_join(&names, &many, &error), LOB_EDATA);
+    many.count++;
+    lob_label_names_free(&names);
+    lob_label_names_free(&many);
+}
+
 /* Neighbours differ, any label has a colour, and it covers. */
 TEST(colours)
 {

@@ -78,6 +78,7 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_CHOOSE_VOLUME] = "choose one with --series NUMBER:K",
     [LOB_HINT_LIKE] = ("write .nii.gz or .seg.nrrd here, and then `lobule convert LABELS OUT.dcm "
                        "--like FOLDER`"),
+    [LOB_HINT_RELABEL] = "give structures the same labels in all with `lobule labels --map`",
     [LOB_HINT_COARSER] = "resample the image, or give a --size",
     [LOB_HINT_RESAMPLE] = ("`lobule resample LABELS --like SCAN --labels -o OUT` does that, for "
                            "thin lines with --method strokes"),
