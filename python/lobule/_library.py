@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from . import _abi
 from ._errors import BY_STATUS, Cancelled, DeviceError, Error, InputError, InternalError
-from ._public import _is_whole, shown
+from ._public import _is_number, shown
 
 HERE = Path(__file__).resolve().parent
 
@@ -271,7 +271,7 @@ class _Watch:
 
 def _bytes(size: int | str) -> int:
     """A number of bytes, or as the command takes it: "4GiB", "500M"; at most as many as that takes."""
-    if not isinstance(size, str) and _is_whole(size) and size >= 0:
+    if not isinstance(size, str) and _is_number(size) and size >= 0 and size % 1 == 0:  # 4e9 too
         return min(int(size), MOST_BYTES)
     found = isinstance(size, str) and re.fullmatch(r"(\d+\.?\d*)(B|[KMGT](iB)?|[kMGT]B)?", size.strip())
     if not found:

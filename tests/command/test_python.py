@@ -641,7 +641,7 @@ def test_progress_is_a_function_or_a_switch():
                 call(STROKED, progress=progress)
 
 
-@pytest.mark.parametrize("bytes_", [2**62, 2**63, 2**64, 2**64 + 1, 2**70, "99999999999G", "16777216T"])
+@pytest.mark.parametrize("bytes_", [4e9, 1e30, 2**62, 2**63, 2**64, 2**64 + 1, 2**70, "99999999999G", "16777216T"])
 def test_more_memory_than_c_counts_is_no_small_limit(bytes_):
     assert np.array_equal(lobule.components(STROKED, max_memory=bytes_), lobule.components(STROKED))
     assert np.array_equal(lobule.crop(STROKED, around=DRAWN, max_memory=bytes_), lobule.crop(STROKED, around=DRAWN))
