@@ -17,6 +17,18 @@ TEST(the_cpu_is_always_there)
     lob_backend_close(&context);
 }
 
+TEST(a_name_of_none_is_refused)
+{
+    const lob_backend *backend;
+    lob_context context;
+    lob_error error = {.text = ""};
+    assert_int_equal(lob_backend_open(&backend, &context, "opencl", &error), LOB_EDEVICE);
+    assert_string_equal(error.text, "no backend is named opencl");
+    assert_int_equal(error.hint, LOB_HINT_USE_CPU);
+    assert_null(backend);
+    lob_backend_close(&context);
+}
+
 /* With a GPU the best one is that, and has a device; without one it is the CPU, without a word. */
 TEST(the_best_one_works)
 {
