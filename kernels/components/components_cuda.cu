@@ -177,10 +177,6 @@ static lob_status measure(call *c, lob_components_output *out, lob_type type, lo
     lob_volume intensities = c->in->intensities ? *c->in->intensities : lob_volume_empty();
     regions::device_table table;
     lob_regions_input in = {};
-    lob_context context = *c->context;
-    const int64_t max_bytes = context.max_memory, held = lob_device_budget_held(&c->budget);
-    const int64_t beside = held - c->budget.held[LOB_DEVICE_LISTS];
-    if (max_bytes > 0) context.max_memory = max_bytes > beside ? max_bytes - beside : 1;
     in.labels = c->arrays->labels;
     in.type = type;
     in.count = out->count;
@@ -188,8 +184,7 @@ static lob_status measure(call *c, lob_components_output *out, lob_type type, lo
     intensities.data = (void *)c->arrays->intensities;
     in.image = c->in->intensities ? &intensities : NULL;
     if (share) out->fine = *share->fine;
-    LOB_TRY(regions::measure(&table, &out->fine, share != NULL, &in, &context, error));
-    lob_device_budget_hold(&c->budget, LOB_DEVICE_LISTS, table.working_bytes);
+    LOB_TRY(regions::measure(&table, &out->fine, share != NULL, &in, &c->budget, error));
     out->regions = out->count ? (lob_region *)table.regions : NULL;
     out->values = out->count ? (lob_region_values *)table.values : NULL;
     return LOB_OK;
@@ -329,6 +324,9 @@ static lob_status label_on_device(const device_arrays *arrays, lob_components_ou
     c.arrays = arrays;
     c.context = context;
     c.budget = lob_device_budget_of(context, "components", lob_voxels(in->image));
+    if (in->share && !in->share->paints && options->regions) /* labels for measuring alone */
+        lob_device_budget_hold(&c.budget, LOB_DEVICE_ARRAYS,
+                               lob_voxels(in->image) * (int64_t)sizeof(int32_t));
     const lob_status st = run_stages(&c, &chosen, out, error);
     free(chosen.label);
     free(chosen.value);

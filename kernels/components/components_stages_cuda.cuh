@@ -21,6 +21,7 @@
  *   join/number_cuda.cu            stage 4: from roots to component numbers in raster order
  *   label/paint_cuda.cu            stage 5: voxel -> run -> local root -> piece -> component, label
  *   label/holes_cuda.cu            components of the background fill holes: all stages once more
+ *   ../regions/regions_cuda.cu     regions, from the labels that are written
  *   label/label_pieces_cuda.cuh    the stages for supervoxels: number the components of labels
  *
  * Union-find is that of Playne and Hawick (2018): parents only become smaller, by atomicMin, so

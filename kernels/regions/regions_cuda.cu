@@ -68,11 +68,11 @@ static lob_status find_fine(lob_fine_levels *fine, const lob_device_image *image
 
 /* ---- one call ---- */
 
-static lob_status check_input(const lob_regions_input *in, const lob_context *context,
+static lob_status check_input(const lob_regions_input *in, const lob_device *device,
                               lob_error *error)
 {
     const int64_t max_side = INT32_MAX - 4096;
-    if (!context->device) return lob_device_missing(error);
+    if (!device) return lob_device_missing(error);
     LOB_TRY(lob_regions_check(in, error));
     if (in->dims.nx > max_side || in->dims.ny > max_side || in->dims.nz > max_side)
         return lob_device_too_large(error);
@@ -110,18 +110,19 @@ static int64_t lay_out(regions_params *s, void **work, int64_t *working,
 }
 
 /* Working memory counts, the table does not: it is output. */
-static lob_status allocate(regions_params *s, void **work, int64_t *working,
-                           const lob_regions_input *in, const lob_context *context,
-                           lob_error *error)
+static lob_status allocate(regions_params *s, void **work, const lob_regions_input *in,
+                           lob_device_budget *budget, lob_error *error)
 {
-    lob_device_budget budget = lob_device_budget_of(context, "regions", lob_dims_voxels(in->dims));
-    const int64_t bytes = lay_out(s, work, working, in, arena());
+    lob_device_budget with_table = *budget;
+    int64_t working = 0;
     void *memory = NULL;
-    if (budget.max_bytes > 0 && *working > budget.max_bytes)
-        return lob_device_budget_refuse(&budget, LOB_DEVICE_LISTS, *working, error);
-    budget.max_bytes = 0;
-    LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_LISTS, bytes, &memory, error));
-    lay_out(s, work, working, in, arena(memory));
+    const int64_t bytes = lay_out(s, work, &working, in, arena());
+    if (working > lob_device_budget_left(budget, LOB_DEVICE_LISTS, bytes))
+        return lob_device_budget_refuse(budget, LOB_DEVICE_LISTS, working, error);
+    with_table.max_bytes = 0;
+    LOB_TRY(lob_device_budget_take(&with_table, LOB_DEVICE_LISTS, bytes, &memory, error));
+    lob_device_budget_hold(budget, LOB_DEVICE_LISTS, working);
+    lay_out(s, work, &working, in, arena(memory));
     return LOB_OK;
 }
 
@@ -143,16 +144,16 @@ static lob_status add_up(lob_device *device, const regions_params &s, lob_error 
 }
 
 lob_status measure(device_table *table, lob_fine_levels *fine, bool known,
-                   const lob_regions_input *in, const lob_context *context, lob_error *error)
+                   const lob_regions_input *in, lob_device_budget *budget, lob_error *error)
 {
-    lob_device *device = context->device;
+    lob_device *const device = budget->device;
     u64 counter[COUNTERS];
     void *work = NULL;
     *table = {};
-    LOB_TRY(check_input(in, context, error));
+    LOB_TRY(check_input(in, device, error));
     LOB_TRY(lob_device_enter(device, error));
     regions_params s = params_of(in);
-    LOB_TRY(allocate(&s, &work, &table->working_bytes, in, context, error));
+    LOB_TRY(allocate(&s, &work, in, budget, error));
     if (in->image) {
         s.values.image = lob_device_image_of(in->image, in->image->data, NULL, NULL);
         s.values.image.channels = 1;
@@ -186,9 +187,10 @@ lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_
     lob_regions_input there = *in;
     lob_fine_levels found = {};
     device_table table;
-    LOB_TRY(check_input(in, context, error));
+    LOB_TRY(check_input(in, context->device, error));
     if (image) there.image = &image_there;
     const int64_t voxels = lob_dims_voxels(in->dims);
+    lob_device_budget budget = lob_device_budget_of(context, "regions", voxels);
     const int64_t label_bytes = (int64_t)lob_type_of(in->type)->bytes;
     const lob_device_array travels[] = {
         lob_device_input(&there.labels, in->labels, lob_product(voxels, label_bytes, 1, 1),
@@ -197,7 +199,7 @@ lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_
     };
     LOB_TRY(lob_device_send(context->device, travels, 2, voxels, error));
     LOB_TRY(lob_report(context, 0.5));
-    LOB_TRY(measure(&table, &found, false, &there, context, error));
+    LOB_TRY(measure(&table, &found, false, &there, &budget, error));
     if (fine && image) *fine = found;
     LOB_TRY(lob_device_download(context->device, regions, table.regions,
                                 in->count * (int64_t)sizeof *regions, error));

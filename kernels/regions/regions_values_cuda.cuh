@@ -86,18 +86,18 @@ static __device__ inline value_sums warp_values(const value_sums &v)
 typedef struct {
     const lob_region *regions;
     const lob_region_values *values;
-    int64_t working_bytes; /* behind the table */
 } device_table;
 
 /*
  * lob_regions_cuda, whose input is on the device, for a table that stays there. The device has
  * finished when this returns.
  *
- *   fine   in/out  of the image; where it is not known it is found
- *   known  in      fine is given
+ *   fine    in/out  of the image; where it is not known it is found
+ *   known   in      fine is given
+ *   budget  in/out  of the call. What lies behind the table counts, the table is output
  */
 lob_status measure(device_table *table, lob_fine_levels *fine, bool known,
-                   const lob_regions_input *in, const lob_context *context, lob_error *error);
+                   const lob_regions_input *in, lob_device_budget *budget, lob_error *error);
 
 } /* namespace lob::regions */
 

@@ -146,6 +146,8 @@ static int check_limited(const lob_backend *backend, const components_case *c, c
             wrong = "it is refused";
         else if (refused && (!strstr(text, "million") || got.error.hint == LOB_HINT_NONE))
             wrong = "the message names no size, or has no hint";
+        else if (refused && strncmp(text, "components: ", 12) != 0)
+            wrong = "the message is of a part of the work";
         else if (!refused && i > 0)
             wrong = "it is not refused";
         else if (!refused && got.result.working_bytes > limited.max_memory)
