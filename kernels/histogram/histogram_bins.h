@@ -21,8 +21,9 @@ lob_status lob_percentiles_at(double *values, const double *percent, int count,
                               const lob_volume *image, const lob_budget *budget,
                               const lob_context *context, lob_error *error);
 
-/* Of an image on the context's device, as its mask. */
-__typeof__(lob_percentiles_cpu) lob_percentiles_cuda;
+lob_status lob_percentiles_cuda(double *values, const double *percent, int count,
+                                const lob_volume *image, const lob_context *context,
+                                lob_error *error);
 
 /* Set everything of the bins but values and not_finite. */
 void lob_histogram_settle(lob_histogram_bins *bins, const lob_extremes *all, lob_type type);

@@ -267,7 +267,7 @@ lob_status lob_percentiles_at(double *values, const double *percent, int count,
     lob_context inner = lob_budget_inner(budget, context);
     inner.progress = NULL;
 #ifdef LOB_WITH_CUDA
-    if (inner.device) return lob_percentiles_cuda(values, percent, count, NULL, &in, &inner, error);
+    if (inner.device) return lob_percentiles_cuda(values, percent, count, image, &inner, error);
 #endif
     return lob_percentiles_cpu(values, percent, count, NULL, &in, &inner, error);
 }

@@ -332,24 +332,17 @@ lob_status percentiles(double *values, const double *percent, int count, int64_t
 
 } /* namespace lob::histogram */
 
-lob_status lob_percentiles_cuda(double *values, const double *percent, int count, int64_t *data,
-                                const lob_histogram_input *in, const lob_context *context,
+lob_status lob_percentiles_cuda(double *values, const double *percent, int count,
+                                const lob_volume *image, const lob_context *context,
                                 lob_error *error)
 {
-    const lob_volume *const image = in->image;
-    const int64_t voxels = lob_voxels(image), first = in->channel > 0 ? in->channel * voxels : 0;
+    const int64_t voxels = lob_voxels(image);
     const lob::histogram::device_values from = {
-        (const char *)image->data + first * (int64_t)lob_type_of(image->type)->bytes,
-        image->type,
-        voxels,
-        in->channel < 0 ? image->channels : 1,
-        in->mask,
-        image->slope,
-        image->inter};
+        image->data, image->type, voxels, image->channels, NULL, image->slope, image->inter};
     lob_device_budget budget = lob_device_budget_of(context, "percentiles", voxels);
     void *work;
     LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_WORK, lob::histogram::work_bytes(), &work,
                                    error));
-    return lob::histogram::percentiles(values, percent, count, data, &from, context->device, work,
+    return lob::histogram::percentiles(values, percent, count, NULL, &from, context->device, work,
                                        error);
 }
