@@ -106,9 +106,9 @@ lob_status lob_cells_split_slab(lob_cells_job *j, lob_volume *above, lob_thresho
 /* The sums of a pass over all ranks' voxels, from this rank's: whole numbers, or the least. */
 lob_status lob_cells_sums_of_team(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p);
 
-/* The same of cubes, from this rank's values: in the order that they are added up in where one rank
- * has all. */
-lob_status lob_cells_cubes_of_team(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p);
+/* The same of real numbers, from this rank's values and marks: in the order that they are added up
+ * in where one rank has all. */
+lob_status lob_cells_reals_of_team(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p);
 
 /*
  * Bring an image that has been thinned to the planes that lob_team_planes gives; or all of it to

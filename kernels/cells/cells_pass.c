@@ -79,7 +79,8 @@ lob_status lob_cells_run(lob_cells_job *j, lob_cells_sums *sums, const lob_cells
 {
     const int64_t pieces = (p->n + LOB_CELLS_PIECE - 1) / LOB_CELLS_PIECE;
     lob_cells_sums *of_piece = NULL, all = lob_cells_none(p->kind);
-    if (j->team && p->kind == LOB_CELLS_CUBES) return lob_cells_cubes_of_team(j, sums, p);
+    if (j->team && (p->kind == LOB_CELLS_CUBES || p->kind == LOB_CELLS_CLASSES))
+        return lob_cells_reals_of_team(j, sums, p);
     if (lob_cells_adds(p->kind))
         LOB_TRY(
             lob_budget_alloc(&j->steps.budget, &of_piece, pieces + 1, sizeof *of_piece, j->error));

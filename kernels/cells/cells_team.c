@@ -174,6 +174,7 @@ static lob_status add_pieces(lob_cells_job *j, lob_cells_sums **of_piece, int64_
     const int size = lob_team_size(j->team), rank = lob_team_rank(j->team);
     lob_team_reach *of = NULL; /* in voxels */
     float *here = NULL;
+    uint8_t *marks = NULL;
     lob_cells_pass q = *p;
     lob_budget *const b = &j->steps.budget;
     LOB_TRY(lob_budget_alloc(b, &of, size, sizeof *of, j->error));
@@ -190,14 +191,20 @@ static lob_status add_pieces(lob_cells_job *j, lob_cells_sums **of_piece, int64_
     lob_status st = lob_budget_alloc(b, of_piece, *pieces + 1, sizeof **of_piece, j->error);
     if (st == LOB_OK) st = lob_budget_alloc(b, &here, q.n + 1, sizeof *here, j->error);
     if (st == LOB_OK) st = lob_team_deal(here, p->here, of, sizeof *here, j->team, j->error);
+    if (st == LOB_OK && p->marks)
+        st = lob_budget_alloc(b, &marks, q.n + 1, sizeof *marks, j->error);
+    if (st == LOB_OK && p->marks)
+        st = lob_team_deal(marks, p->marks, of, sizeof *marks, j->team, j->error);
     q.here = here;
+    q.marks = marks;
     if (st == LOB_OK) lob_cells_add_pieces(*of_piece, &q, *pieces, j->steps.context->threads);
+    lob_budget_free(b, marks, q.n + 1, sizeof *marks);
     lob_budget_free(b, here, q.n + 1, sizeof *here);
     lob_budget_free(b, of, size, sizeof *of);
     return st;
 }
 
-lob_status lob_cells_cubes_of_team(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p)
+lob_status lob_cells_reals_of_team(lob_cells_job *j, lob_cells_sums *sums, const lob_cells_pass *p)
 {
     int64_t pieces = 0, bytes = 0;
     lob_cells_sums *of_piece = NULL;

@@ -24,7 +24,8 @@ static void make_case(cells_case *c, uint64_t number)
     options.dims = (lob_dims){20 + random_below(&state, 40), 20 + random_below(&state, 30),
                               planes[random_below(&state, 7)]};
     options.cells = 3 + (int)random_below(&state, 20);
-    const bool walls = random_chance(&state, 30);
+    const bool dark = number % 3 == 0; /* half of it, so that sums of real numbers round */
+    const bool walls = random_chance(&state, 30) || dark;
     options.nuclei = !walls;
     options.random_seed = number;
     for (int a = 0; a < 3; a++) options.spacing_mm[a] = 0.001 * (1 + a * random_double(&state));
@@ -35,12 +36,13 @@ static void make_case(cells_case *c, uint64_t number)
     if (random_chance(&state, 30)) c->options.wall = random_double(&state) * 0.3;
     if (random_chance(&state, 30) && !walls) c->options.apart = random_double(&state);
     const int64_t n = lob_voxels(&c->image);
-    const bool real = random_chance(&state, 50), flat = random_chance(&state, 5);
+    const bool real = random_chance(&state, 50) || dark, flat = random_chance(&state, 5);
     if (real) {
         float *const values = malloc((size_t)n * sizeof *values);
         for (int64_t i = 0; i < n; i++) {
             double value;
             lob_values(&value, c->image.data, c->image.type, i, 1);
+            if (dark && i % options.dims.nx < options.dims.nx / 2) value *= 1e-7;
             values[i] = flat ? 1 : random_below(&state, n) < 9 ? NAN : (float)(value * 0.37);
         }
         free(c->image.data);
