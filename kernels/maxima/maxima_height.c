@@ -28,7 +28,7 @@ typedef struct {
 /* What a thread visits: a heap of voxels to go on from, those seen, and those of other ranks. */
 typedef struct {
     step *heap;
-    int64_t waiting;
+    int64_t waiting, room;
     voxel_set seen;
     int64_t *beyond;
     int64_t crossings;
@@ -36,7 +36,10 @@ typedef struct {
 
 static bool push(visit *v, step s)
 {
-    if (!lob_grow(&v->heap, v->waiting, sizeof *v->heap)) return false;
+    if (v->waiting == v->room) {
+        if (!lob_grow(&v->heap, v->room, sizeof *v->heap)) return false;
+        v->room = v->room ? 2 * v->room : 1;
+    }
     int64_t at = v->waiting++;
     for (; at > 0 && v->heap[(at - 1) / 2].value < s.value; at = (at - 1) / 2)
         v->heap[at] = v->heap[(at - 1) / 2];
@@ -189,6 +192,10 @@ static bool visit_one(heights *h, visit *v, const visit_entry *entries, int64_t 
     if (again) {
         *left = v->seen;
         v->seen = own;
+    }
+    if (again && high != 1) { /* nobody goes on from it */
+        free(left->of);
+        *left = (voxel_set){0};
     }
     if (high != 1 || v->crossings == 0) return high >= 0;
     return tell(h, m, v) && (again || leave(left, &v->seen));

@@ -104,7 +104,7 @@ static lob_status collect_values(slab_call *s, double **values)
 
 /* ---- choosing, in rank 0 ---- */
 
-static lob_status list(slab_call *s, const uint8_t *keep, const double *values)
+static void list(slab_call *s, const uint8_t *keep, const double *values)
 {
     lob_maxima_output *const out = s->out;
     for (int64_t m = 0; m < out->count; m++) {
@@ -112,7 +112,6 @@ static lob_status list(slab_call *s, const uint8_t *keep, const double *values)
         out->maxima[m] = (lob_maximum){region->first, region->voxels, values[m]};
         out->found += keep[m];
     }
-    return LOB_OK;
 }
 
 /* Those that are too low, as all ranks find them together. */
@@ -169,7 +168,7 @@ static lob_status take_numbers(slab_call *s, int32_t *number, uint8_t *keep)
         out->maxima = malloc((size_t)count * sizeof *out->maxima);
         if (!out->maxima) st = lob_fail(c->error, LOB_ENOMEM, "no memory for maxima");
     }
-    if (st == LOB_OK && is_first) st = list(s, keep, values);
+    if (st == LOB_OK && is_first) list(s, keep, values);
     free(values);
     if (st == LOB_OK && c->options->height > 0) st = drop_low(s, keep);
     if (st == LOB_OK && is_first) st = choose(s, number, keep);

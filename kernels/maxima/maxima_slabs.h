@@ -30,9 +30,9 @@ typedef struct {
  *   in       in   image and mask with LOB_MAXIMA_HALO planes around the rank's own
  *   options  in   as lob_maxima_cpu
  *
- * Rank 0 holds some 80 bytes for each plateau of the volume, the others 5; with heights all hold 50
- * more, and 16 to 32 for each voxel of summits that cross a seam. Returns as lob_maxima_cpu, with
- * the lowest failing rank's error.
+ * Rank 0 holds some 80 bytes for each plateau of the volume, the others 5; with heights each rank
+ * holds up to 65 more, and 16 to 32 for each voxel of summits that cross a seam. Returns as
+ * lob_maxima_cpu, with the lowest failing rank's error.
  */
 lob_status lob_maxima_slabs(lob_maxima_output *out, const lob_maxima_input *in,
                             const lob_maxima_options *options, const lob_maxima_slab *slab,

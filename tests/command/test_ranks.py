@@ -376,7 +376,7 @@ def random_words(random):
     if command == "cells":
         kind = pick("--walls", "--around 0.7", "--apart 0.3", "")
         more = [*kind, *some("--smooth 0"), *some("--least 0"), *some("--wall 0.2"), *some("--table t.tsv")]
-        return [command, "image.nii", "-o", *out, *some("--size 4vox", "--size 2vox"), *more]
+        return [command, "image.nii", "-o", *out, *some("--size 4vox", "--size 6vox"), *more]
     if command == "growcut":
         rule = pick("strength", "distance", "value", "square", "flood")
         more = [*some("--strength s.nii"), *some("--tie tie.nii"), *(some("--rounds 4") if rule != ["flood"] else []), *some("--max-mm 3vox"), *some("--range 0,4")]

@@ -345,6 +345,7 @@ TEST(what_is_narrow_has_no_median)
         int away;
         bool median;
     } cases[] = {
+        {2, false},
         {4, false},
         {6, true },
     };
@@ -367,6 +368,7 @@ TEST(what_is_narrow_has_no_median)
         assert_ok(lob_segment_choose(&plan, &image, &v, &options, &two_threads, NULL));
         assert_int_equal(plan.background, 2);
         assert_int_equal(plan.median[0], cases[k].median);
+        assert_true(plan.growth[0].smooth_mm == 2);
     }
 }
 

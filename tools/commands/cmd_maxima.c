@@ -140,8 +140,8 @@ enum { WORKING = 1 + 3 * 4 };
  * than all around it. */
 static int64_t plateaus_bytes(const work *w, const lob_volume *image)
 {
-    enum { EACH = 96 };
-    return lob_voxels(image) / (w->options.neighbours + 1) * EACH;
+    const int64_t each = w->options.height > 0 ? 160 : 96;
+    return lob_voxels(image) / (w->options.neighbours + 1) * each;
 }
 
 static lob_status by_slabs(lob_session *s, work *w)
