@@ -65,21 +65,21 @@ void lob_label_set_free(lob_label_set *set)
     *set = (lob_label_set){.count = 0};
 }
 
-lob_status lob_label_set_join(lob_label_set *to, const lob_label_set *more, lob_error *error)
+lob_status lob_label_set_join(lob_label_set *set, const lob_label_set *more, lob_error *error)
 {
-    const size_t most = (size_t)to->count + (size_t)more->count;
+    const size_t most = (size_t)set->count + (size_t)more->count;
     if (more->count == 0) return LOB_OK;
     int32_t *const values = malloc(most * sizeof *values), n = 0;
     if (!values) return lob_fail(error, LOB_ENOMEM, "no memory left for labels");
-    for (int32_t a = 0, b = 0; a < to->count || b < more->count; n++) {
-        const int32_t x = a < to->count ? to->values[a] : INT32_MAX;
+    for (int32_t a = 0, b = 0; a < set->count || b < more->count; n++) {
+        const int32_t x = a < set->count ? set->values[a] : INT32_MAX;
         const int32_t y = b < more->count ? more->values[b] : INT32_MAX;
         values[n] = x < y ? x : y;
-        a += a < to->count && x == values[n];
+        a += a < set->count && x == values[n];
         b += b < more->count && y == values[n];
     }
-    lob_label_set_free(to);
-    *to = (lob_label_set){.count = n, .values = values};
+    lob_label_set_free(set);
+    *set = (lob_label_set){.count = n, .values = values};
     return LOB_OK;
 }
 
