@@ -190,12 +190,9 @@ static bool visit_one(heights *h, visit *v, const visit_entry *entries, int64_t 
     const int high = ok ? go_on(v, c, top) : -1;
     h->keep[m] = high == 1;
     if (again) {
-        *left = v->seen;
+        if (high != 1) free(v->seen.of); /* nobody goes on from it */
+        *left = high == 1 ? v->seen : (voxel_set){0};
         v->seen = own;
-    }
-    if (again && high != 1) { /* nobody goes on from it */
-        free(left->of);
-        *left = (voxel_set){0};
     }
     if (high != 1 || v->crossings == 0) return high >= 0;
     return tell(h, m, v) && (again || leave(left, &v->seen));

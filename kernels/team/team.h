@@ -121,8 +121,8 @@ lob_status lob_team_beside(lob_team *team, lob_letter before, lob_letter behind,
 /* What a rank tells the one before it, [0], and the one behind it, [1], and what it hears. */
 typedef struct {
     bool is_there;
-    void *tells,
-        *hears; /* hears: room for what may come; NULL: it is malloc'ed, the caller's to free */
+    void *tells;
+    void *hears;         /* room for what may come; NULL: it is malloc'ed, the caller's to free */
     int64_t told, heard; /* items */
 } lob_team_news;
 
