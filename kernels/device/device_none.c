@@ -28,7 +28,7 @@ static lob_status none(lob_error *error)
 lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error)
 {
     *out = NULL;
-    return none(error);
+    return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU, "%s: built without CUDA", choice);
 }
 
 void lob_device_close(lob_device *device) {}
