@@ -159,7 +159,9 @@ static void add_strength(strengths *s, double strength, double sigma_mm, double 
 
 static lob_status find_scale(sizing *z, double *sigma_mm)
 {
-    const double ratio = sqrt(2.0), first = 0.6, last = 0.25, share = 0.6;
+    /* walls have several cells between them: what is darker at a coarser scale are corners of the
+     * image beside a cluster */
+    const double ratio = sqrt(2.0), first = 0.6, last = z->walls ? 0.15 : 0.25, share = 0.6;
     lob_share *const done = &z->job->share;
     const lob_volume *const image = z->image;
     const lob_dims dims = lob_cells_dims(z->job, image);
@@ -330,9 +332,10 @@ static lob_status depths_at(sizing *z, float *of, const lob_volume *depth,
     return st;
 }
 
-/* The median of the distances at places, each weighed by its inverse; 0 where there is none. */
+/* The median of the distances at places, each weighed by its inverse; 0 where there is none. Below
+ * `least` they are specks of noise that was taken for walls. */
 static lob_status median_at(sizing *z, double *median, const lob_volume *depth,
-                            const lob_maxima_output *places)
+                            const lob_maxima_output *places, double least)
 {
     lob_budget *const budget = &z->job->steps.budget;
     const int64_t n = places->count;
@@ -345,7 +348,8 @@ static lob_status median_at(sizing *z, double *median, const lob_volume *depth,
     const lob_status st = depths_at(z, of, depth, places);
     if (st == LOB_OK) {
         qsort(of, (size_t)n, sizeof *of, lob_by_float);
-        for (int64_t i = 0; i < n; i++) weight += 1 / (double)of[i];
+        while (at < n - 1 && (double)of[at] < least) at++;
+        for (int64_t i = at; i < n; i++) weight += 1 / (double)of[i];
         for (; at < n - 1 && below + 1 / (double)of[at] < weight / 2; at++)
             below += 1 / (double)of[at];
         *median = (double)of[at];
@@ -376,7 +380,7 @@ static lob_status size_between_walls(sizing *z, double *size_mm, const lob_volum
     if (st == LOB_OK) st = distances(z, distance);
     if (st == LOB_OK) st = smoothen(z, &even, distance, &gaussian);
     if (st == LOB_OK) st = lob_cells_maxima(z->job, &found, &even, z->above->data, &options);
-    if (st == LOB_OK) st = median_at(z, &inner, distance, &found);
+    if (st == LOB_OK) st = median_at(z, &inner, distance, &found, sigma_mm / 2);
     lob_maxima_output_free(&found);
     lob_segment_drop(&z->job->steps, &ridges);
     lob_segment_drop(&z->job->steps, &even);

@@ -99,6 +99,8 @@ PHANTOMS = [  # cells, their voxels, noise in percent, random seed; few and many
     (120, "128,128,64", 2, 1),
     (60, "128,128,64", 15, 3),
     (60, "256,256,1", 3, 1),
+    (120, "64,64,40", 3, 1),  # a cluster that reaches the image's sides, and leaves its corners dark
+    (8, "256,256,64", 8, 10),  # specks of noise beside few walls
 ]
 
 
