@@ -485,6 +485,24 @@ def test_tasks_of_maxima_have_room_for_the_plateaus_of_noise(tmp_path):
     assert_one_line(ranked("threads", 2, *line, "1100KiB", cwd=tmp_path), 75, "more memory would do")
 
 
+@pytest.mark.parametrize("kind", TEAMS)
+def test_visits_of_heights_count_as_memory(tmp_path, kind):
+    """Summits of one height, from each of which all of the plain is visited, and kept for other tasks to go on."""
+    image = np.full((16, 16, 32), 5, np.uint8)
+    image[::4, ::4, ::4] = 9
+    image[:2, :2, :2] = 0
+    image[0, 0, 0] = 10
+    save(image, tmp_path / "image.nii")
+    line = ("maxima", "image.nii", "-o", "m.nii", "--height", "5", "--max-memory")
+    before = sorted(os.listdir(tmp_path))
+    assert_refused(ranked(kind, 4, *line, "6MiB", cwd=tmp_path), 75, "maxima: working memory", "allowed")
+    assert sorted(os.listdir(tmp_path)) == before
+    assert ranked(kind, 4, *line, "1GiB", cwd=tmp_path).returncode == 0
+    shared = (tmp_path / "m.nii").read_bytes()
+    good(*line, "6MiB", "--force", cwd=tmp_path)
+    assert (tmp_path / "m.nii").read_bytes() == shared
+
+
 def test_no_tasks_are_named_where_contacts_are_too_many_for_the_first(tmp_path):
     x, y, z = np.indices((60, 60, 60)) // 2
     save((1 + x + 30 * (y + 30 * z)).astype(np.int16), tmp_path / "basins.nii")
