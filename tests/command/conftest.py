@@ -24,6 +24,10 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # with it the program need not 
 AFFINE = np.array([[1.5, 0, 0, -20], [0, 1.5, 0, -30], [0, 0, 2.5, 40], [0, 0, 0, 1.0]])
 
 
+# Of a test that judges how good results are, on volumes that are large for it.
+judges = pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="the optimised build judges results")
+
+
 def cases(most):
     """So many random cases, or LOBULE_CASES; under sanitizers a quarter, since the optimised build compares the
     results of all."""

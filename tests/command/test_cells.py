@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import assert_one_line, contents, good, load, lobule, refused, rows_of, save
+from conftest import assert_one_line, contents, good, judges, load, lobule, refused, rows_of, save
 from scipy import ndimage
 
 UM = np.diag([0.0005, 0.0005, 0.001, 1])  # mm
@@ -104,6 +104,7 @@ PHANTOMS = [  # cells, their voxels, noise in percent, random seed; few and many
 ]
 
 
+@judges
 @pytest.mark.parametrize("kind", [["--nuclei"], []])
 @pytest.mark.parametrize("cells, size, noise, seed", PHANTOMS)
 def test_size_of_dense_cells(tmp_path, kind, cells, size, noise, seed):

@@ -7,7 +7,7 @@ import shlex
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, ROOT, assert_one_line, contents, good, load, lobule, on_a_terminal, refused, save
+from conftest import AFFINE, ROOT, assert_one_line, contents, good, judges, load, lobule, on_a_terminal, refused, save
 from scipy import ndimage
 
 SHAPE = (34, 30, 12)
@@ -106,6 +106,7 @@ def test_it_is_better_than_growcut_alone(case, tmp_path):
         assert dice(mask == label, truth == label) > dice(grown == label, truth == label) + 0.01
 
 
+@judges
 def test_borders_that_look_like_other_structures_are_not_lost(tmp_path):
     """The rims of the phantom's organs: the first growths outvote the last one; without that they are not as good."""
     truth = load(ROOT / "data/abdomen_truth.nii.gz")
@@ -124,6 +125,7 @@ def test_borders_that_look_like_other_structures_are_not_lost(tmp_path):
     assert mean("memory_labels.nii.gz") > mean("memory_alone.nii.gz") + 0.02
 
 
+@judges
 @pytest.mark.parametrize("size, spacing, patient, coarse", [
     ("90,64,53", "4,4,4", "1", False),
     ("128,92,80", "3,3,4", "1", True),
@@ -150,6 +152,7 @@ def test_organs_as_sharp_as_those_of_the_phantom(tmp_path, size, spacing, patien
         assert set(range(1, count + 1)) <= set(pieces[seeds == label])
 
 
+@judges
 @pytest.mark.parametrize("coarse", ["20000", "1000000"])
 def test_slices_that_are_painted_out(tmp_path, coarse):
     """They are completed after the first growth; what outvotes grows from what was painted, in the recipe too."""
