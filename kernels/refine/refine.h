@@ -44,6 +44,14 @@
  *           off what bulges: the more, the coarser the voxels are for it. A vote is how much of a
  *           voxel is the label's: in the sum where 0.1 to 0.9 around are of the label; elsewhere,
  *           where the image differs for other reasons than borders, the label counts alone
+ *   fade    after edge: beyond the first and the last slice with strokes of it a label ends with
+ *           the first on which it fades. In a slice across an axis a voxel of the label is on its
+ *           border where one of the four beside it is not of it. The image changes there by its
+ *           mean over the label less that over the rest, of the 3 x 3 around. A border is seen
+ *           where it changes by more than 0.2 of what it does in the mean on all slices with
+ *           strokes of the label (of several channels along that change). A label fades on a slice
+ *           where less of its border is seen than half of the share that is seen on these. Then
+ *           tidy again
  *
  * A Gaussian repeats the volume's edges and is one of filters.h.
  */
@@ -67,6 +75,8 @@ typedef struct {
     double settle;         /* weight of the shares, 0..100; with shares alone */
     double settle_mm;      /* sigma of the Gaussian, > 0 */
     int settle_rounds;     /* 1..1000 */
+    bool fade;             /* labels end where they fade; with edge alone */
+    int fade_axis;         /* 0 x, 1 y or 2 z: across which slices lie */
 } lob_refine_options;
 
 /*
@@ -120,9 +130,9 @@ typedef struct {
  * memory, for each voxel of it: 8 bytes without edge; with it 14 + 12 for each channel; and where
  * it is not the whole, a copy of image, labels, seeds and shares. Walls take 5 bytes, 12 a stroke
  * and, in ordinary memory, 16 a row, 8 a row of a slice for each thread and a copy of a GPU's
- * labels and seeds. Same bytes on every backend and thread count. Returns LOB_OK, LOB_EARG (a
- * number outside its range; a Gaussian that reaches too far), LOB_ENOMEM or LOB_ECANCEL; on error
- * out is unspecified.
+ * labels and seeds; fading such a copy with the image, and 528 a slice. Same bytes on every backend
+ * and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that reaches
+ * too far), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
  */
 lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
                           const lob_refine_options *options, const lob_context *context,

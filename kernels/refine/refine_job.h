@@ -116,6 +116,9 @@ lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options
  */
 lob_status lob_refine_walls(lob_refine_job *j);
 
+/* End labels where they fade; the image is there. cleared: voxels that became background. */
+lob_status lob_refine_fade(lob_refine_job *j, int64_t *cleared);
+
 /* Refine: operations, in, options, context, error, device and backend are set, the rest is 0, and
  * the input has been checked. */
 lob_status lob_refine_run(lob_refine_job *j, void *out, lob_refine_stats *stats);

@@ -25,6 +25,8 @@ lob_status lob_refine_check(const lob_refine_input *in, const lob_refine_options
         return lob_fail(error, LOB_EARG, "refining: the image's share %g is not in 0..1", o->edge);
     if (o->edge > 0 && o->edge_mm == 0)
         return lob_fail(error, LOB_EARG, "refining: means need a length above 0");
+    if (o->fade_axis < 0 || o->fade_axis > 2)
+        return lob_fail(error, LOB_EARG, "refining: axis %d is not in 0..2", o->fade_axis);
     if (in->shares && !(o->settle >= 0 && o->settle <= 100 && o->settle_mm > 0 &&
                         o->settle_mm <= 1e6 && o->settle_rounds >= 1 && o->settle_rounds <= 1000))
         return lob_fail(error, LOB_EARG, "refining: a number to settle by is out of its range");

@@ -359,7 +359,7 @@ static lob_status load(lob_refine_job *j)
     a->inter = j->image.inter;
     LOB_TRY(loop(j, LOB_REFINE_AT_load));
     LOB_TRY(j->operations->sum_up(j));
-    lob_refine_drop(j, LOB_REFINE_IMAGE);
+    if (!j->options->fade) lob_refine_drop(j, LOB_REFINE_IMAGE);
     if (j->sums[LOB_REFINE_AT_load] == 0) lob_refine_drop(j, LOB_REFINE_FINITE);
     a->value = a->parts;
     a->finite = j->owned[LOB_REFINE_FINITE].data;
@@ -435,12 +435,21 @@ static lob_status edge(lob_refine_job *j)
     return LOB_OK;
 }
 
+/* What is left without a stroke by this is a piece too. */
+static lob_status fade(lob_refine_job *j)
+{
+    int64_t cleared;
+    LOB_TRY(lob_refine_fade(j, &cleared));
+    return cleared > 0 ? tidy(j) : LOB_OK;
+}
+
 /* Run the steps that the options ask for, in their order. */
 static lob_status run_steps(lob_refine_job *j)
 {
     const bool settles = j->in->shares, edges = j->options->edge > 0;
     const bool walls = j->in->wall_count > 0;
     const bool smooths = !settles && j->options->smooth_mm > 0;
+    const bool fades = edges && j->options->fade;
     const struct {
         bool wanted;
         lob_status (*run)(lob_refine_job *j);
@@ -451,7 +460,8 @@ static lob_status run_steps(lob_refine_job *j)
         {true,           tidy,             0.5},
         {walls,          lob_refine_walls, 0.6},
         {edges,          edge,             0.8},
-        {edges || walls, tidy,             1.0},
+        {edges || walls, tidy,             0.9},
+        {fades,          fade,             1.0},
     };
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (order[i].wanted) LOB_TRY(order[i].run(j));

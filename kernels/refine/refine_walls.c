@@ -2,7 +2,7 @@
  * as wide everywhere as its strokes say. */
 #include "kernels/device/device_put.h"
 #include "kernels/refine/hull.h"
-#include "kernels/refine/refine_job.h"
+#include "kernels/refine/refine_measured.h"
 #include "volumes/lists.h"
 
 #include <math.h>
@@ -10,14 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is looked at in ordinary memory: the job's own, or copies of what is on a GPU. */
-typedef struct {
-    lob_dims dims;
-    const double *spacing;
-    void *labels;
-    const void *seeds;
-    lob_type type, seed_type;
-} measured;
+typedef lob_refine_measured measured;
 
 /* Faces between a row of voxels and those so many on: of a core, and of these with its wall. */
 static void count_faces(int64_t counts[2], const measured *m, const int32_t *pair, int64_t row,
@@ -246,18 +239,12 @@ static lob_status fill_core(lob_refine_job *j, const measured *m, const int32_t 
 
 /* ---- walls are about as wide everywhere ---- */
 
-static int64_t label_bytes(const lob_refine_job *j)
-{
-    return j->a.voxels * (int64_t)lob_type_of(j->a.type)->bytes;
-}
-
 /* Fill the cores of a wall, and cut it where it is too far from all cores that it is a wall around.
  */
 static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
 {
     int cores = 0;
-    if (j->device)
-        LOB_TRY(lob_device_download(j->device, m->labels, j->a.labels, label_bytes(j), j->error));
+    LOB_TRY(lob_refine_take_labels(m, j));
     LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_unmark, j->a.voxels));
     for (int k = 0; k < j->in->wall_count; k++) {
         const int32_t *const pair = j->in->walls + (ptrdiff_t)2 * k;
@@ -267,8 +254,7 @@ static lob_status cut(lob_refine_job *j, const measured *m, int32_t wall)
         LOB_TRY(half_width(j, m, wall, &half));
         if (half == 0) continue;
         LOB_TRY(fill_core(j, m, pair));
-        if (j->device)
-            LOB_TRY(lob_device_upload(j->device, j->a.labels, m->labels, label_bytes(j), j->error));
+        LOB_TRY(lob_refine_give_labels(m, j));
         cores++;
         j->a.least = 2 * half;
         LOB_TRY(j->operations->loop(j, LOB_REFINE_AT_within, j->a.voxels));
@@ -288,23 +274,8 @@ static bool is_first(const lob_refine_input *in, int pair)
 lob_status lob_refine_walls(lob_refine_job *j)
 {
     const lob_refine_input *const in = j->in;
-    const int64_t seed_bytes = j->a.voxels * (int64_t)lob_type_of(j->a.seeds_type)->bytes;
-    const int64_t seeds_at = (label_bytes(j) + 7) / 8 * 8;
-    const int64_t bytes = j->device ? seeds_at + seed_bytes : 0;
-    measured m = {.dims = j->image.dims,
-                  .spacing = j->image.geometry.spacing_mm,
-                  .labels = j->a.labels,
-                  .seeds = j->a.seeds,
-                  .type = j->a.type,
-                  .seed_type = j->a.seeds_type};
-    unsigned char *copies = NULL;
-    lob_status st = LOB_OK;
-    if (j->device) st = lob_budget_alloc(&j->budget, &copies, bytes, 1, j->error);
-    if (copies) {
-        m.labels = copies;
-        m.seeds = copies + seeds_at;
-        st = lob_device_download(j->device, copies + seeds_at, j->a.seeds, seed_bytes, j->error);
-    }
+    measured m;
+    lob_status st = lob_refine_measure(&m, j, false);
     if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_BEST, j->a.voxels, sizeof(float));
     if (st == LOB_OK) st = lob_refine_take(j, LOB_REFINE_MASK, j->a.voxels, 1);
     j->a.best = j->owned[LOB_REFINE_BEST].data;
@@ -313,6 +284,6 @@ lob_status lob_refine_walls(lob_refine_job *j)
         if (is_first(in, i)) st = cut(j, &m, in->walls[2 * i]);
     lob_refine_drop(j, LOB_REFINE_MASK);
     lob_refine_drop(j, LOB_REFINE_BEST);
-    lob_budget_free(&j->budget, copies, bytes, 1);
+    lob_refine_measured_free(&m, j);
     return st;
 }

@@ -86,6 +86,8 @@ typedef struct {
     double blur_mm;       /* of the shares; 0: none */
     double smooth_mm, edge;
     bool keep;                /* refine.h; of one structure, second growth, where the image votes */
+    bool fade;                /* refine.h, across the plan's axis; of one structure, last growth,
+                                 where values grow and the image votes */
     double settle, settle_mm; /* refine.h; where slices are thick */
     double shape_mm;          /* distance to the outline that is worth a nat; second growth */
 } lob_segment_growth;

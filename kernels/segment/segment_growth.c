@@ -208,6 +208,8 @@ static lob_status refine(lob_segment_job *j, lob_volume *out, const growth *g,
     lob_segment_turn turn;
     options.smooth_mm = g->numbers->smooth_mm;
     options.keep = g->numbers->keep;
+    options.fade = g->numbers->fade;
+    options.fade_axis = j->plan->across;
     options.edge = is_sharpened(j, g) ? 0 : g->numbers->edge;
     LOB_TRY(lob_segment_make(j, out, g->image, LOB_U8, 1, error));
     const lob_volume *const own = g->strokes;

@@ -366,6 +366,7 @@ static void choose_growths(lob_segment_plan *plan, const lob_volume *image)
             g->settle_mm = lob_plan_number(o->smooth * thick_sigma * mm);
         }
         g->keep = !first && plan->count == 2 && g->edge > 0;
+        g->fade = k + 1 == plan->passes && plan->count == 2 && plan->values && g->edge > 0;
         for (int a = 0; a < 3; a++)
             g->spacing_mm[a] = first && coarse ? lob_plan_number(plan->coarse_mm[a])
                                                : image->geometry.spacing_mm[a];

@@ -250,6 +250,7 @@ def refine(
     edge_sigma: Size | None = None,
     edge_smooth: Size | None = None,
     keep_volume: bool = False,
+    fade: Absent | None = None,
     first: Any = None,
     plain: Any = None,
     plain_step: Sequence[int] | None = None,
@@ -273,6 +274,9 @@ def refine(
     edge_smooth   Gaussian of what the image decides; None: 0.7vox; 0: none
     keep_volume   each label gets as many voxels as what the image and the labels decide sums to, so that this Gaussian
                   takes nothing off what is small in voxels
+    fade          with edge: beyond its first and last slice with strokes across this axis ("x", "y", "z") a label
+                  ends with the first on which less of its border is seen in the image than half of what is on these;
+                  "none": it goes on
     first         labels of an earlier growth: where they agree on a label with those of plain by a Dice of 0.75, and
                   these have 0.85 of it or agree with it more than labels do, background that both give it becomes its own
     plain         with first: labels that grew over the image alone. They confirm a label of which they have 0.94, if 0.96

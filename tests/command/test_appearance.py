@@ -270,6 +270,59 @@ def above_least(votes, total):
     return np.where(votes > next((t for t in steps[:-1] if (votes > t).sum() >= total), steps[-1]), votes, 0)
 
 
+def changes(image, labels, label, axis, k):
+    """What the image changes by at each border voxel of a label in a slice: (voxels, channels)."""
+    of, values = np.take(labels, k, axis) == label, np.take(image, k, axis)
+    sides = np.pad(of, 1, constant_values=True)
+    border = of & ~(sides[:-2, 1:-1] & sides[2:, 1:-1] & sides[1:-1, :-2] & sides[1:-1, 2:])
+    near = [(slice(max(0, x - 1), x + 2), slice(max(0, y - 1), y + 2)) for x, y in np.argwhere(border)]
+    return np.array([values[at][of[at]].mean(0) - values[at][~of[at]].mean(0) for at in near])
+
+
+def fade(labels, image, seeds, label, background, axis):
+    held = np.flatnonzero((seeds == label).any(tuple(a for a in range(3) if a != axis)))
+    rows = [changes(image, labels, label, axis, k) for k in range(labels.shape[axis])]
+    drawn = [rows[k] for k in held if len(rows[k])]
+    if not drawn:
+        return labels
+    mean = np.concatenate(drawn).mean(0)
+    seen = lambda x: x @ mean > 0.2 * mean @ mean  # noqa: E731
+    least, labels = 0.5 * seen(np.concatenate(drawn)).mean(), labels.copy()
+    slices = np.moveaxis(labels, axis, 0)
+    for ks in (range(held[0] - 1, -1, -1), range(held[-1] + 1, len(slices))):
+        faded = [i for i, k in enumerate(ks) if len(rows[k]) and seen(rows[k]).mean() < least]
+        for k in ks[faded[0] + 1 :] if faded else ():
+            slices[k][slices[k] == label] = background
+    return labels
+
+
+@pytest.mark.parametrize("axis", range(3), ids=["x", "y", "z"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_labels_end_where_numpy_says_that_they_fade(tmp_path, axis, channels):
+    """Two bodies side by side, whose borders are seen on some slices alone."""
+    random, shape, cleared = np.random.default_rng([axis, channels]), (16, 18, 15), 0
+    along, across = np.indices(shape)[axis], np.indices(shape)[(axis + 1) % 3]
+    for number in range(4):
+        near = ndimage.gaussian_filter(random.normal(size=shape), 2.5)
+        truth = np.where(near > np.quantile(near, 0.6), np.where(across < 8, 1, 2), 3)
+        drawn = np.isin(along, random.integers(5, 9, 3))
+        seeds = np.where(drawn & (random.random(shape) < 0.3), truth, 0)
+        contrast = np.where(np.abs(along - 6) < random.integers(3, 6), 1, 0.1)
+        image = np.stack([contrast * (truth * 70 - 100 + 90 * c) for c in range(channels)], -1)
+        image = (image + random.normal(0, 20, image.shape)).astype(np.float32)
+        file = image[..., 0] if channels == 1 else image[:, :, :, None, :]
+        for name, data in (("image", file), ("grown", truth.astype(np.uint8)), ("seeds", seeds.astype(np.uint8))):
+            save(data, tmp_path / f"{name}.nii", affine=np.eye(4))
+        good("refine", "grown.nii", "image.nii", "seeds.nii", "--background", 3, "--smooth", "0mm", "--edge", 0.001,
+             "--edge-smooth", "0mm", "--fade", "xyz"[axis], "-o", "out.nii", "--force", cwd=tmp_path)  # fmt: skip
+        whole = last = tidy(truth, seeds, [1, 2], 3)
+        for v in (1, 2):
+            last = fade(last, image.astype(float), seeds, v, 3, axis)
+        assert np.array_equal(load(tmp_path / "out.nii"), tidy(last, seeds, [1, 2], 3))
+        cleared += np.count_nonzero(last != whole)
+    assert cleared > 100
+
+
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_refined_labels_are_what_scipy_gives(tmp_path, name, keep):

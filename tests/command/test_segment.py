@@ -819,6 +819,7 @@ def test_thick_slices_of_which_few_are_drawn(tmp_path, planes):
     assert any("--values --partial-volume 0.3" in line for line in lines)
     assert any("--settle" in line for line in lines) == (len(planes) == 1)
     assert not any("--keep-volume" in line for line in lines)
+    assert any("--fade z" in line for line in lines) == (len(planes) == 3)
     assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "mask.nii.gz").read_bytes()
     assert dice(load(tmp_path / "mask.nii.gz") == 1, truth) > 0.975
 

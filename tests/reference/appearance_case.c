@@ -166,6 +166,8 @@ static void make_options(appearance_case *c, uint64_t *random)
     if (random_chance(random, 60)) c->refine.edge = random_chance(random, 30) ? 0 : 0.5;
     if (random_chance(random, 20)) c->refine.edge_smooth_mm = 0;
     c->refine.keep = c->number % 5 < 3;
+    c->refine.fade = c->number % 3 == 0;
+    c->refine.fade_axis = (int)(c->number / 3 % 3);
 }
 
 /* Not larger than the views' grid, and sometimes not parallel to it. */

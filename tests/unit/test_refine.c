@@ -110,6 +110,8 @@ static void small_part_make(small_part *p, uint64_t number)
     p->options.edge_smooth_mm = (random_chance(&state, 40) ? 8 : 1) * random_double(&state);
     if (random_chance(&state, 30)) p->options.edge_smooth_mm = 0;
     p->options.keep = number % 2;
+    p->options.fade = number % 3 == 0;
+    p->options.fade_axis = (int)(number / 3 % 3);
 }
 
 /* Boxes of all labels, or of one, that are the whole volume. */
@@ -366,6 +368,60 @@ TEST(small_balls_keep_their_volume)
         for (int i = 0; i < ALL; i++) taken += got[i] == 1;
         if (fabs(taken / volume - 1) > 0.03)
             fail_msg("radius %g: %g voxels, not %g", radius, taken, volume);
+    }
+}
+
+/* A column that is drawn on slices 5 and 8 and bright on slices 3 to 10; beyond it goes on as if it
+ * were. A label ends one slice after that, but for what was drawn, across each axis. */
+TEST(labels_end_where_they_fade)
+{
+    enum { SIDE = 16, ALL = SIDE * SIDE * SIDE };
+    static float value[ALL];
+    static uint8_t labels[ALL], seeds[ALL], got[ALL];
+    static const struct {
+        const char *what;
+        float outside; /* brightness of the column on slices 3 to 10 is 100 */
+        int drawn;     /* another slice with a stroke; 0: none */
+        int first, last;
+    } cases[] = {
+        {"a slice on each side is kept",        20,  0,  2, 11},
+        {"a dark label fades alike",            180, 0,  2, 11},
+        {"it ends beyond strokes alone",        20,  13, 2, 14},
+        {"where nothing is seen nothing fades", 100, 0,  0, 15},
+    };
+    const double spacing[3] = {1, 1, 1};
+    const int step[3] = {1, SIDE, SIDE * SIDE};
+    lob_volume image = lob_volume_empty();
+    image.data = value;
+    image.type = LOB_F32;
+    image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    image.geometry = lob_geometry_of_spacing(spacing);
+    for (size_t n = 0; n < 3 * sizeof cases / sizeof *cases; n++) {
+        const int axis = (int)(n % 3), u = (axis + 1) % 3, v = (axis + 2) % 3;
+        lob_refine_stats stats;
+        lob_error error = {.text = ""};
+        for (int i = 0; i < ALL; i++) {
+            const int k = i / step[axis] % SIDE, x = i / step[u] % SIDE, y = i / step[v] % SIDE;
+            const bool column = x > 4 && x < 11 && y > 4 && y < 11;
+            const bool drawn = k == 5 || k == 8 || (k > 0 && k == cases[n / 3].drawn);
+            labels[i] = column ? 1 : 2;
+            value[i] = column && k > 2 && k < 11 ? 100 : cases[n / 3].outside;
+            seeds[i] = !drawn || y != 7 ? 0 : x == 7 ? 1 : x == 2 ? 2 : 0;
+        }
+        const lob_refine_input in = {&image, labels, LOB_U8, seeds, LOB_U8, 2, 2};
+        lob_refine_options options = lob_refine_defaults(image.dims, spacing);
+        options.smooth_mm = 0;
+        options.edge = 1e-3; /* the image moves no border */
+        options.edge_smooth_mm = 0;
+        options.fade = true;
+        options.fade_axis = axis;
+        assert_int_equal(lob_refine_cpu(got, &stats, &in, &options, &two_threads, &error), LOB_OK);
+        for (int i = 0; i < ALL; i++) {
+            const int k = i / step[axis] % SIDE;
+            const bool inside = k >= cases[n / 3].first && k <= cases[n / 3].last;
+            if (got[i] != (inside ? labels[i] : 2))
+                fail_msg("%s: axis %d, slice %d is %d", cases[n / 3].what, axis, k, got[i]);
+        }
     }
 }
 
@@ -720,7 +776,7 @@ TEST(refuses)
     lob_refine_stats stats;
     appearance_case_make(&c, 3, 2000);
     const lob_refine_options good = c.refine;
-    lob_refine_options bad[5] = {good, good, good, good, good};
+    lob_refine_options bad[6] = {good, good, good, good, good, good};
     int32_t *out = calloc((size_t)c.n, sizeof *out);
     assert_non_null(out);
     bad[0].smooth_mm = -1;
@@ -729,7 +785,8 @@ TEST(refuses)
     bad[3].edge = 1;
     bad[3].edge_mm = 0;
     bad[4].edge_smooth_mm = 1e9;
-    for (int i = 0; i < 5; i++) {
+    bad[5].fade_axis = 3;
+    for (int i = 0; i < 6; i++) {
         lob_error error = {.text = ""};
         c.refine = bad[i];
         assert_int_equal(run(out, &stats, &c, 1, 0, &error), LOB_EARG);

@@ -20,6 +20,7 @@ typedef struct {
     double settle;
     int absent; /* along which axis labels are absent from slices; 3: none */
     bool walls, keep_volume;
+    int fade; /* across which axis labels end where they fade; 3: none */
 
     lob_volume image, labels, others, shares, out;
     lob_strokes_places places;
@@ -51,6 +52,8 @@ static lob_refine_options options_of(const work *w, const lob_volume *image)
     o.edge_mm = mm_of(&w->edge_sigma, voxel_mm, o.edge_mm);
     o.edge_smooth_mm = mm_of(&w->edge_smooth, voxel_mm, o.edge_smooth_mm);
     o.keep = w->keep_volume;
+    o.fade = w->fade != 3;
+    o.fade_axis = o.fade ? w->fade : 0;
     return o;
 }
 
@@ -225,6 +228,7 @@ static void options(lob_rows *to, void *user)
         .settle_sigma = {.value = INFINITY},
         .settle = 0.28,
         .absent = 3,
+        .fade = 3,
     };
     for (int a = 0; a < 3; a++) w->plain_step[a] = 1;
     const lob_option rows[] = {
@@ -247,6 +251,10 @@ static void options(lob_rows *to, void *user)
         OPT_FLAG("keep-volume", &w->keep_volume,
                  "with --edge: each label gets as many voxels as what the image and the labels "
                  "decide sums to, so that the Gaussian takes nothing off what is small in voxels"),
+        OPT_CHOICE("fade", &w->fade, "x|y|z|none",
+                   "with --edge: beyond its first and last slice with strokes across this axis a "
+                   "label ends with the first on which less of its border is seen in the image "
+                   "than half of what is on these"),
         OPT_INPUT("first", &w->first, LOB_FILE_LABELS,
                   "labels of an earlier growth: where they agree on a label with those of --plain "
                   "by a Dice of 0.75, and these have 0.85 of it or agree with it more than the "

@@ -192,6 +192,7 @@ static void put_growth(const lob_segment_plan *plan, bool second, const quoted *
                g->settle, g->settle_mm);
     if (plan->absent) printf(" --absent %c", "xyz"[plan->axis]);
     if (g->keep) printf(" --keep-volume");
+    if (g->fade) printf(" --fade %c", "xyz"[plan->across]);
     printf("\n");
 }
 
