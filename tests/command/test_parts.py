@@ -7,7 +7,7 @@ import nibabel
 import numpy as np
 import pytest
 import zarr
-from conftest import assert_one_line, contents, good, load, lobule, refused, save
+from conftest import assert_one_line, contents, good, judges, load, lobule, refused, save
 from scipy import ndimage
 
 SIDE = 112  # of what is drawn on
@@ -146,6 +146,7 @@ def test_a_box_that_memory_does_not_hold_says_what_would_do(tmp_path):
     refused(tmp_path, wide, 75, "the box around the strokes has", "--margin")
 
 
+@judges
 @pytest.mark.parametrize("walls", [[], ["--walls"]])
 def test_cells_say_what_would_do(tmp_path, walls):
     good("phantom", "cells", "-o", "cells.nii", "--size", "96,96,48", "--cells", "30", *([] if walls else ["--nuclei"]), cwd=tmp_path)
@@ -209,6 +210,7 @@ def test_a_recipe_has_strokes_in_memory(tmp_path):
     assert np.array_equal(load(tmp_path / "mask.nii.gz"), load(tmp_path / "want.nii.gz"))
 
 
+@judges
 def test_earlier_labels_take_the_box_that_they_lie_in(tmp_path):
     """And little more: only what is near to strokes is worked on."""
     image, seeds = ball()

@@ -387,6 +387,7 @@ def test_colours(tmp_path):
     assert dice(load(tmp_path / "o.nii.gz") == 1, truth == 1) > 0.93
 
 
+@judges
 def test_flipped_strokes(copy):
     seeds = nibabel.load(copy / "strokes.nii.gz")
     nibabel.save(seeds.as_reoriented(np.array([[1, 1], [0, -1], [2, -1]])), copy / "turned.nii.gz")
