@@ -47,8 +47,10 @@ TEST(equals_the_reference)
     assert_true(cut_up > CASES(280));
 }
 
+/* Under sanitizers test_supervoxels_team.c cuts them, in one piece too. */
 TEST(odd_shapes_equal_the_reference)
 {
+    if (CASES(4) < 4) skip();
     supervoxels_case c;
     for (int number = 0; supervoxels_case_fixed(&c, number); number++) {
         if (compare(&c, 1 + number % 3) != LOB_OK) fail_msg("%s: not cut", c.shape);
