@@ -7,7 +7,6 @@
  * nothing higher so far. What they have seen they keep until all visits have come to an end.
  */
 #include "kernels/maxima/maxima_steps.h"
-#include "volumes/free.h"
 #include "volumes/lists.h"
 
 #include <stdatomic.h>
@@ -308,17 +307,19 @@ static lob_status enter_heard(heights *h, const lob_team_news news[2])
 /* Tell and hear where visits go on. any: whether somebody told. */
 static lob_status swap(heights *h, bool *any)
 {
-    lob_team *const team = h->call->team;
+    lob_maxima_call *const c = h->call;
+    lob_team *const team = c->team;
     lob_team_news news[2];
     for (int k = 0; k < 2; k++)
         news[k] = (lob_team_news){.is_there = k ? lob_team_rank(team) + 1 < lob_team_size(team)
                                                 : lob_team_rank(team) > 0,
                                   .tells = h->tells[k],
-                                  .told = h->told[k]};
-    lob_status st = lob_team_swap(news, sizeof *h->entries, any, team, NULL, h->call->error);
+                                  .told = h->told[k],
+                                  .budget = &c->budget};
+    lob_status st = lob_team_swap(news, sizeof *h->entries, any, team, NULL, c->error);
     h->told[0] = h->told[1] = 0;
     if (st == LOB_OK && *any) st = enter_heard(h, news);
-    LOB_FREE(news[0].hears, news[1].hears);
+    for (int k = 0; k < 2; k++) give(c, news[k].hears, news[k].heard, sizeof *h->entries);
     return st;
 }
 

@@ -324,8 +324,8 @@ lob_status lob_team_swap(lob_team_news news[2], int64_t each, bool *any, lob_tea
         of->heard = 0;
         if (!*any || !of->is_there) continue;
         of->heard = told[2 * with + !k];
-        if (!of->hears) of->hears = malloc((size_t)(of->heard * each) + 1);
-        if (!of->hears) st = LOB_ENOMEM;
+        if (st == LOB_OK && !of->hears)
+            st = lob_budget_alloc(of->budget, &of->hears, of->heard, (size_t)each, error);
         letters[k] =
             (lob_letter){0, of->tells, of->told * each, of->hears, of->heard * each, device};
     }

@@ -12,7 +12,7 @@
 #ifndef LOB_TEAM_H
 #define LOB_TEAM_H
 
-#include "kernels/context.h"
+#include "kernels/budget.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -122,8 +122,9 @@ lob_status lob_team_beside(lob_team *team, lob_letter before, lob_letter behind,
 typedef struct {
     bool is_there;
     void *tells;
-    void *hears;         /* room for what may come; NULL: it is malloc'ed, the caller's to free */
+    void *hears;         /* room for what may come; NULL: it is allocated within */
     int64_t told, heard; /* items */
+    lob_budget *budget;  /* this, for the caller to free, also after a failure */
 } lob_team_news;
 
 /*

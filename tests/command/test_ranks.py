@@ -302,6 +302,18 @@ def test_cells_are_those_of_one_task(tmp_path, kind):
     assert_refused(ranked(kind, 3, "cells", "image.nii.gz", "-o", "c.nii", "--max-memory", "20KiB", cwd=tmp_path), 75)
 
 
+@pytest.mark.parametrize("kind", TEAMS)
+def test_walls_without_memory_in_the_midst_of_the_work_end_all_alike(tmp_path, kind):
+    """Planes fit, and what the flood's queues grow to does not: one line of all tasks, and no output."""
+    good("phantom", "cells", "-o", "walls.nii", "--size", "64,64,48", "--spacing", "0.002,0.002,0.003", "--cells", 12, cwd=tmp_path)
+    line = ("cells", "walls.nii", "-o", "c.nii", "--walls", "--size", "10um", "--max-memory")
+    before = sorted(os.listdir(tmp_path))
+    size = "18MiB" if kind == "threads" else "6MiB"  # threads divide it
+    assert_refused(ranked(kind, 3, *line, size, cwd=tmp_path), 75, "working memory of", "allowed", "more memory for each task would do")
+    assert sorted(os.listdir(tmp_path)) == before
+    assert ranked(kind, 3, *line, "1GiB", cwd=tmp_path).returncode == 0
+
+
 # Lines of supervoxels: options, the image's type, and its shape.
 CUTS = [
     ("--size 4vox --mean mean.nii.gz", np.uint8, (19, 17, 24)),

@@ -160,6 +160,51 @@ TEST(a_failure_of_one_is_that_of_all)
             }
 }
 
+/* Each tells those beside it numbers, which a rank hears within a budget. */
+static void within_budgets(lob_team *team, void *user)
+{
+    enum { ITEMS = 100, BYTES = ITEMS * sizeof(int32_t) };
+    notes *const n = user;
+    const int r = team->rank, sides = (r > 0) + (r + 1 < team->size);
+    const int64_t limit = sides * BYTES - (r == n->failing);
+    lob_budget budget = {.who = "news", .limit = limit};
+    lob_error error = {.text = ""};
+    int32_t tells[ITEMS];
+    bool any;
+    for (int i = 0; i < ITEMS; i++) tells[i] = 1000 * r + i;
+    lob_team_news news[2];
+    for (int k = 0; k < 2; k++) {
+        const bool is_there = k ? r + 1 < team->size : r > 0;
+        news[k] = (lob_team_news){is_there, tells, NULL, is_there ? ITEMS : 0, 0, &budget};
+    }
+    lob_status st = lob_team_swap(news, sizeof *tells, &any, team, NULL, &error);
+    for (int k = 0; k < 2; k++) {
+        const int32_t *const hears = news[k].hears;
+        for (int i = 0; i < news[k].heard && st == LOB_OK; i++)
+            EXPECT(hears[i] == 1000 * (r + (k ? 1 : -1)) + i);
+        lob_budget_free(&budget, news[k].hears, news[k].heard, sizeof *tells);
+    }
+    EXPECT(budget.held == 0);
+    EXPECT(st != LOB_OK || budget.peak == limit);
+    n->status[r] = lob_team_agree(team, st, &error);
+    snprintf(n->text[r], sizeof n->text[0], "%.60s", error.text);
+}
+
+TEST(what_is_heard_counts_and_a_refusal_is_that_of_all)
+{
+    for (size_t k = 1; k < COUNT(sizes); k++)
+        for (int failing = -1; failing < sizes[k]; failing++) {
+            notes n = {.failing = failing};
+            assert_ok(lob_team_threads(sizes[k], within_budgets, &n));
+            check(&n, sizes[k]);
+            for (int r = 0; r < sizes[k]; r++) {
+                assert_int_equal(n.status[r], failing < 0 ? LOB_OK : LOB_ENOMEM);
+                assert_string_equal(n.text[r], n.text[0]);
+            }
+            if (failing >= 0) assert_non_null(strstr(n.text[0], "news: working memory of"));
+        }
+}
+
 static void at_odds(lob_team *team, void *user)
 {
     notes *const n = user;

@@ -90,8 +90,10 @@ static lob_status exchange(engine *e, bool *any, uint8_t *changed, lob_error *er
     for (int k = 0; k < 2; k++) {
         seam *const of = &e->seam[k];
         ok = ok && look_for_news(e, of);
-        news[k] = (lob_team_news){
-            .is_there = of->known, .tells = of->tells.items, .told = (int64_t)of->tells.n};
+        news[k] = (lob_team_news){.is_there = of->known,
+                                  .tells = of->tells.items,
+                                  .told = (int64_t)of->tells.n,
+                                  .budget = &e->budget};
     }
     lob_status st =
         ok ? lob_team_swap(news, sizeof(queued_cell), any, team, NULL, error) : LOB_ENOMEM;
@@ -99,7 +101,7 @@ static lob_status exchange(engine *e, bool *any, uint8_t *changed, lob_error *er
         const queued_cell *const heard = news[k].hears;
         for (int64_t i = 0; i < news[k].heard && st == LOB_OK; i++)
             if (!take_news(e, &e->seam[k], heard[i], changed)) st = LOB_ENOMEM;
-        free(news[k].hears);
+        lob_budget_free(&e->budget, news[k].hears, news[k].heard, sizeof *heard);
     }
     return st;
 }
