@@ -130,22 +130,9 @@ static void report(lob_session *s, const work *set)
     if (set->stats.cells == 0) lob_session_note(s, "%s: no label is left", set->files.out);
 }
 
-/* NaN and infinite voxels with a label are in no intensity of the table. */
-static void note_gaps(lob_session *s, const work *set)
-{
-    const lob_region_table *const t = &set->table;
-    int64_t gaps = 0;
-    for (int64_t i = 0; i < t->count; i++) gaps += t->regions[i].voxels - t->intensities[i].data;
-    if (gaps > 0)
-        lob_session_note(s,
-                         "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
-                         "of the others",
-                         set->files.image, (long long)gaps);
-}
-
 static lob_status write_table(lob_session *s, work *set)
 {
-    note_gaps(s, set);
+    lob_region_table_not_finite(s, &set->table, set->files.image);
     return lob_region_table_write(s, &set->table, set->files.table);
 }
 
@@ -248,7 +235,6 @@ static lob_status measure_slab(lob_session *s, work *set, const lob_slab *slab)
     lob_region_stack_free(s, &stack);
     if (st == LOB_OK && lob_team_rank(s->team) == 0)
         st = lob_region_list_fill(s, &set->table, &list, &fine, path);
-    set->table.count = list.count;
     lob_region_list_free(s, &list);
     return lob_session_done(s, st, path, NULL);
 }

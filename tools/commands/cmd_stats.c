@@ -66,20 +66,13 @@ static lob_status read_inputs(lob_session *s, work *w)
 
 static void report(lob_session *s, const work *w)
 {
-    int64_t voxels = 0, data = 0;
+    int64_t voxels = 0;
     for (int32_t i = 0; i < w->labelled.count; i++) voxels += w->table.regions[i].voxels;
-    for (int64_t i = 0; i < w->frames * w->labelled.count; i++)
-        data += w->table.intensities[i].data;
     LOB_JSON_NUMBERS(s->results, {"labels", w->labelled.count}, {"labelled_voxels", voxels});
-    voxels *= w->frames;
-    cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
+    const int64_t not_finite = lob_region_table_not_finite(s, &w->table, w->slabs.path);
+    cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)not_finite);
     if (w->labelled.count == 0)
         lob_session_note(s, "%s: has no labels: every voxel is 0", w->slabs.labels_path);
-    if (voxels > data)
-        lob_session_note(s,
-                         "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
-                         "of the others",
-                         w->slabs.path, (long long)(voxels - data));
 }
 
 static lob_status write_table(lob_session *s, work *w)

@@ -284,6 +284,19 @@ static void note_coarse(lob_session *s, const lob_region_table *t)
                          fabs(t->image->slope) / per_unit, (long long)rows);
 }
 
+int64_t lob_region_table_not_finite(lob_session *s, const lob_region_table *t, const char *path)
+{
+    int64_t voxels = 0;
+    for (int64_t i = 0; i < rows_of(t); i++)
+        voxels += t->regions[i % t->count].voxels - t->intensities[i].data;
+    if (voxels > 0)
+        lob_session_note(s,
+                         "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
+                         "of the others",
+                         path, (long long)voxels);
+    return voxels;
+}
+
 /* Name all columns. Where there is one channel its column is "value", else they are "value_0",
  * "value_1", ... Returns how many are keys. */
 static int name_columns(writing *w)

@@ -58,6 +58,11 @@ lob_status lob_region_table_measure(lob_session *s, lob_region_table *table, con
                                     const char *other);
 void lob_region_table_free(lob_region_table *table);
 
+/* How many voxels of the rows are NaN or infinite, with a note of them, by the image's path, where
+ * there are some. */
+int64_t lob_region_table_not_finite(lob_session *s, const lob_region_table *table,
+                                    const char *path);
+
 /* Measure what the columns need, and write the table, as its name says, with a note where the
  * image's range makes mean and sd too coarse; its shapes are freed. Returns LOB_OK, LOB_EDATA,
  * LOB_EEXIST, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
