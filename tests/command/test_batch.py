@@ -165,10 +165,13 @@ def test_a_command_is_a_recipe_of_one_line(tmp_path):
         ("image, out\na,b\n", 64, "{out} has no value: bad.csv, with commas between columns, has no such column"),
         ('image,"out\na,b\n', 65, "bad.csv:1: has a quote without its end"),
         ('image,out\na,"b\nc"\n', 65, "bad.csv:2: has a quote without its end"),
+        ('"image"\t"out"\n"a"\t"b\n', 65, "bad.tsv:2: has a quote without its end"),
+        ('"image"\t"out\n', 65, "bad.tsv:1: has a quote without its end"),
         ("image,out\na,b\nM\xfcller,c\n", 65, "bad.csv:3: holds letters that are no UTF-8; save it as CSV UTF-8"),
     ):
-        (tmp_path / "bad.csv").write_text(text, encoding="latin-1")
-        assert_one_line(batch(tmp_path, "bad.csv", "--log", "bad", "--", "convert", "{image}", "{out}"), code, told)
+        name = "bad.tsv" if "bad.tsv" in told else "bad.csv"
+        (tmp_path / name).write_text(text, encoding="latin-1")
+        assert_one_line(batch(tmp_path, name, "--log", "bad", "--", "convert", "{image}", "{out}"), code, told)
     odd = batch(tmp_path, "scans.tsv", "--log", "odd", "--", "convert", 'a $b.nii.gz', 'q"$`\\.nii')
     assert odd.returncode == 0, odd.stderr
     assert (tmp_path / "odd/recipe.txt").read_text() == 'convert "a \\$b.nii.gz" "q\\"\\$\\`\\\\.nii"\n'

@@ -49,13 +49,17 @@ static void trim(lob_fields *cells)
     }
 }
 
-/* Take the quotes off the cells that stand in them. */
+/* Take the quotes off the cells that stand in them; one whose quote has no end is open. */
 static void unquote(lob_fields *cells)
 {
     for (int c = 0; c < cells->count; c++) {
         char *const cell = cells->field[c];
         const size_t n = strlen(cell);
-        if (n < 2 || cell[0] != '"' || cell[n - 1] != '"') continue;
+        if (cell[0] != '"') continue;
+        if (n < 2 || cell[n - 1] != '"') {
+            cells->open = true;
+            continue;
+        }
         cell[n - 1] = '\0';
         cells->field[c]++;
     }
