@@ -239,6 +239,9 @@ lob_status lob_label_names_join(lob_label_names *names, const lob_label_names *f
             st = lob_label_names_put(names, row->label, row->name, &row->colour, row->terminology);
     }
     if (st == LOB_OK) st = lob_label_names_complete(names, from);
+    if (st == LOB_EARG)
+        return lob_fail(error, LOB_EDATA, "has names that make more than %d with those before it",
+                        LOB_LABEL_NAMES_MAX);
     return st == LOB_OK ? LOB_OK : lob_fail(error, LOB_ENOMEM, "out of memory");
 }
 

@@ -69,7 +69,7 @@ lob_status lob_label_names_complete(lob_label_names *names, const lob_label_name
  * share, n/a and Segment_7, as programs name what nobody has named, tell nothing, nor do lists of
  * more than LOB_LABEL_NAMES_PAINTED.
  *
- * Returns LOB_OK, LOB_EDATA or LOB_ENOMEM.
+ * Returns LOB_OK, LOB_EDATA (also for more than LOB_LABEL_NAMES_MAX) or LOB_ENOMEM.
  */
 lob_status lob_label_names_join(lob_label_names *names, const lob_label_names *from,
                                 lob_error *error);

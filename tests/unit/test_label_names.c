@@ -149,6 +149,20 @@ TEST(lists_of_programs_are_not_joined)
     lob_label_names_free(&many);
 }
 
+TEST(a_list_that_is_full_takes_no_more)
+{
+    lob_label_names names = {0}, more = {0};
+    lob_error error = {0};
+    for (int32_t label = 1; label <= LOB_LABEL_NAMES_MAX; label++)
+        assert_ok(lob_label_names_add(&names, label, "n/a", NULL, NULL));
+    assert_ok(lob_label_names_settle(&names));
+    assert_ok(lob_label_names_put(&more, LOB_LABEL_NAMES_MAX + 1, "liver", NULL, NULL));
+    assert_int_equal(lob_label_names_join(&names, &more, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "more than 1048576"));
+    lob_label_names_free(&names);
+    lob_label_names_free(&more);
+}
+
 /* Neighbours differ, any label has a colour, and it covers. */
 TEST(colours)
 {
