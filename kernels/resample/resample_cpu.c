@@ -2,6 +2,7 @@
 #include "kernels/arrays.h"
 #include "kernels/progress.h"
 #include "kernels/resample/resample_voxel.h"
+#include "kernels/simd_clones.h"
 
 #include <stdlib.h>
 
@@ -171,6 +172,58 @@ static bool place(lob_resample_window *w, const lob_resample_map *map, const lob
 LOB_TYPE_LIST(NEAREST_ROW)
 #undef NEAREST_ROW
 
+/* ---- several means ---- */
+
+enum { AT_ONCE = 4 };
+
+/* Windows of voxels that follow one another along x: are there so many means of windows that are
+ * equally long? */
+static bool place_several(lob_resample_window w[AT_ONCE], const lob_resample_map *map,
+                          const lob_resample_lines *l, int64_t x, int64_t y, int64_t z)
+{
+    if (!l->along[0] || l->old[0] != 0 || x + AT_ONCE > map->dims.nx) return false;
+    for (int k = 0; k < AT_ONCE; k++) {
+        if (!place(&w[k], map, l, x + k, y, z)) return false;
+        const int64_t n = w[k].last[0] - w[k].first[0];
+        if (n == 0 || n >= LOB_RESAMPLE_ROW || n != w[0].last[0] - w[0].first[0]) return false;
+    }
+    return true;
+}
+
+/* What lob_resample_mean gives of each. A sum waits for the one before it: sums of several voxels
+ * at once take little longer than of one. */
+#define SEVERAL_MEANS(type, ctype, name, integer, lowest, highest)                                 \
+    LOB_SIMD_CLONES(void, means_##type, (to, from, w, map), ctype *to, const ctype *from,          \
+                    const lob_resample_window *w, const lob_resample_map *map)                     \
+    {                                                                                              \
+        double sum[AT_ONCE] = {0}, weights[AT_ONCE] = {0}, wx[LOB_RESAMPLE_ROW][AT_ONCE];          \
+        const int64_t n = w->last[0] - w->first[0] + 1;                                            \
+        for (int64_t x = 0; x < n; x++)                                                            \
+            _Pragma("GCC unroll 4") for (int k = 0; k < AT_ONCE; k++) wx[x][k] =                   \
+                lob_resample_weight(&w[k], map, 0, w[k].first[0] + x);                             \
+        for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                      \
+            const double wz = lob_resample_weight(w, map, 2, z);                                   \
+            for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                                  \
+                const double wyz = wz * lob_resample_weight(w, map, 1, y);                         \
+                const ctype *const row = from + (z * map->old.ny + y) * map->old.nx, *at[AT_ONCE]; \
+                _Pragma("GCC unroll 4") for (int k = 0; k < AT_ONCE; k++) at[k] =                  \
+                    row + w[k].first[0];                                                           \
+                for (int64_t x = 0; x < n; x++)                                                    \
+                    _Pragma("GCC unroll 4") for (int k = 0; k < AT_ONCE; k++)                      \
+                    {                                                                              \
+                        const double value = (double)at[k][x], weight = wyz * wx[x][k];            \
+                        if (!integer && !(value - value == 0.0)) continue;                         \
+                        sum[k] = sum[k] + weight * value;                                          \
+                        weights[k] = weights[k] + weight;                                          \
+                    }                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("GCC unroll 4") for (int k = 0; k < AT_ONCE; k++)                                  \
+            lob_filter_store(to, type, k, weights[k] > 0.0 ? sum[k] / weights[k] : (double)NAN);   \
+    }
+LOB_TYPE_LIST(SEVERAL_MEANS)
+#undef SEVERAL_MEANS
+
 /* ---- rows ---- */
 
 #define ROW_OF(type, ctype, name, integer, lowest, highest)                              \
@@ -180,10 +233,15 @@ LOB_TYPE_LIST(NEAREST_ROW)
             break;                                                                       \
         }                                                                                \
         for (int64_t x = 0; x < map->dims.nx; x++) {                                     \
-            lob_resample_window w;                                                       \
-            const bool inside = place(&w, map, l, x, y, z);                              \
+            lob_resample_window w[AT_ONCE];                                              \
+            if (linear && place_several(w, map, l, x, y, z)) {                           \
+                means_##type((ctype *)out + first + x, (const ctype *)from, w, map);     \
+                x += AT_ONCE - 1;                                                        \
+                continue;                                                                \
+            }                                                                            \
+            const bool inside = place(w, map, l, x, y, z);                               \
             lob_resample_voxel_##type((ctype *)out, (const ctype *)from, first + x,      \
-                                      inside ? &w : NULL, map, linear);                  \
+                                      inside ? w : NULL, map, linear);                   \
         }                                                                                \
         break;
 
