@@ -5,6 +5,8 @@
  */
 #include "kernels/filters/gaussian/gaussian_lines.h"
 
+#include "kernels/simd_clones.h"
+
 #include <omp.h>
 #include <string.h>
 
@@ -12,15 +14,16 @@ enum { LANES = 128, LANES_X = 16, BLOCK = 256 };
 
 /* ---- reading and writing rows ---- */
 
-#define CAST_ROW(type_, ctype, name, integer, lowest, highest)                   \
-    case type_:                                                                  \
-        for (int64_t i = 0; i < n; i++)                                          \
-            to[i] = (float)(double)((const ctype *)source->data)[first + i] + z; \
-        break;
+#define CAST_ROW(type_, ctype, name, integer, lowest, highest)                                  \
+    case type_: {                                                                               \
+        const ctype *const from = (const ctype *)source->data + first;                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) to[i] = (float)(double)from[i] + z; \
+        break;                                                                                  \
+    }
 
 /* lob_gaussian_read of n voxels. */
-static void read_row(float *restrict to, const lob_gaussian_source *source, int64_t first,
-                     int64_t n)
+LOB_SIMD_CLONES(void, read_row, (to, source, first, n), float *restrict to,
+                const lob_gaussian_source *source, int64_t first, int64_t n)
 {
     const float z = source->before.identity ? 0.0f : -0.0f; /* maps see a zero's sign */
     LOB_TYPE_SWITCH(source->type, CAST_ROW)
