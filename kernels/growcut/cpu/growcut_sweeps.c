@@ -295,45 +295,62 @@ static inline __attribute__((always_inline)) uint8_t apart(uint8_t p, uint8_t q)
     return (uint8_t)((p > q ? p : q) - (p > q ? q : p));
 }
 
-/* The largest differences of a channel between two stretches. */
-static inline __attribute__((always_inline)) void most_apart(uint8_t *restrict most,
+/* The largest differences of a channel between a stretch and `count` others, each a voxel farther
+ * on: a level of the first is loaded once for all. */
+static inline __attribute__((always_inline)) void most_apart(uint8_t (*restrict most)[WIDE],
                                                              row_levels here, row_levels there,
-                                                             int channels)
+                                                             int count, int channels)
 {
+#pragma GCC unroll 3
+    for (int k = 0; k < count; k++)
 #pragma omp simd
-    for (int x = 0; x < WIDE; x++) most[x] = apart(here.at[x], there.at[x]);
+        for (int x = 0; x < WIDE; x++) most[k][x] = apart(here.at[x], there.at[k + x]);
+#pragma GCC unroll 8
     for (int c = 1; c < channels; c++) {
         const uint8_t *const one = here.at + c * here.apart;
         const uint8_t *const two = there.at + c * there.apart;
+#pragma GCC unroll 3
+        for (int k = 0; k < count; k++)
 #pragma omp simd
-        for (int x = 0; x < WIDE; x++) {
-            const uint8_t d = apart(one[x], two[x]);
-            most[x] = most[x] > d ? most[x] : d;
-        }
+            for (int x = 0; x < WIDE; x++) {
+                const uint8_t d = apart(one[x], two[k + x]);
+                most[k][x] = most[k][x] > d ? most[k][x] : d;
+            }
     }
 }
 
-/* What steps cost between two stretches, as keys. The loop over few channels is unrolled. */
-static inline __attribute__((always_inline)) void find_costs(const sweeps *s, uint16_t *cost,
+/* The same, with the loop over few channels unrolled. */
+static inline __attribute__((always_inline)) void find_apart(const sweeps *s,
+                                                             uint8_t (*restrict most)[WIDE],
                                                              row_levels here, row_levels there,
-                                                             int dx, uint16_t extra)
+                                                             int count)
 {
-    const uint16_t unit = s->unit;
-    uint8_t most[WIDE];
-    there.at += dx;
     switch (s->channels) {
     case 1:
-        most_apart(most, here, there, 1);
+        most_apart(most, here, there, count, 1);
         break;
     case 2:
-        most_apart(most, here, there, 2);
+        most_apart(most, here, there, count, 2);
         break;
     case 3:
-        most_apart(most, here, there, 3);
+        most_apart(most, here, there, count, 3);
+        break;
+    case 4:
+        most_apart(most, here, there, count, 4);
+        break;
+    case 5:
+        most_apart(most, here, there, count, 5);
         break;
     default:
-        most_apart(most, here, there, s->channels);
+        most_apart(most, here, there, count, s->channels);
     }
+}
+
+/* What steps cost, as keys. */
+static inline __attribute__((always_inline)) void find_costs(const sweeps *s, uint16_t *cost,
+                                                             const uint8_t *most, uint16_t extra)
+{
+    const uint16_t unit = s->unit;
 #pragma omp simd
     for (int x = 0; x < WIDE; x++) cost[x] = (uint16_t)(most[x] * unit + extra);
 }
@@ -344,13 +361,20 @@ static inline __attribute__((always_inline)) void take_offers(const sweeps *s, u
                                                               row_levels here, int64_t there,
                                                               int64_t x, int q)
 {
-    const row_levels levels = levels_at(s, there, x);
+    row_levels levels = levels_at(s, there, x);
     const uint16_t *const keys = keys_of(s, there) + x;
-    for (int dx = -1; dx <= 1; dx++) {
+    const bool *const leads = s->leads[q];
+    const bool all = leads[0] && leads[1] && leads[2];
+    uint8_t most[3][WIDE];
+    levels.at--;
+    if (all) find_apart(s, most, here, levels, 3);
+#pragma GCC unroll 3
+    for (int dx = -1; dx <= 1; dx++, levels.at++) {
         const uint16_t *const from = keys + dx, extra = s->extra[q][dx + 1];
         uint16_t cost[WIDE];
-        if (!s->leads[q][dx + 1]) continue;
-        find_costs(s, cost, here, levels, dx, extra);
+        if (!leads[dx + 1]) continue;
+        if (!all) find_apart(s, most + dx + 1, here, levels, 1);
+        find_costs(s, cost, most[dx + 1], extra);
 #pragma omp simd
         for (int i = 0; i < WIDE; i++) {
             const uint16_t offer = (uint16_t)(from[i] + cost[i]);
@@ -403,7 +427,10 @@ static inline __attribute__((always_inline)) void take_row(const sweeps *s, uint
     for (int dx = -1; dx <= 1; dx += 2) {
         const int end = dx < 0 ? 0 : WIDE - 1;
         for (int i = 0; i < WIDE; i++) costs[i] = cost[WIDE + i] = NO_PATH;
-        find_costs(s, cost, here, here, dx, s->extra[OWN][dx + 1]);
+        const row_levels there = {here.at + dx, here.apart};
+        uint8_t most[1][WIDE];
+        find_apart(s, most, here, there, 1);
+        find_costs(s, cost, most[0], s->extra[OWN][dx + 1]);
         for (int i = 0; fixed && i < WIDE; i++) cost[i] = fixed[i] ? NO_PATH : cost[i];
         const uint16_t enters = (uint16_t)(key[end + dx] + cost[end]);
         best[end] = best[end] < enters ? best[end] : enters;
@@ -505,13 +532,40 @@ static lob_status grow(const sweeps *s)
 
 /* ---- results ---- */
 
+/* Labels of a row of keys as bytes. Returns the largest key with a path; 0: there is none. */
+LOB_SIMD_CLONES(uint16_t, write_labels, (label, reached, key, unreached, bits, n), uint8_t *label,
+                int64_t *reached, const uint16_t *key, uint16_t unreached, int bits, int64_t n)
+{
+    const uint16_t mask = (uint16_t)((1 << bits) - 1);
+    uint16_t largest = 0;
+    int count = 0; /* rows are shorter than 2^31 */
+#pragma omp simd reduction(+ : count) reduction(max : largest)
+    for (int64_t x = 0; x < n; x++) {
+        const uint16_t own = key[x] < unreached ? key[x] : 0;
+        const uint8_t one = (uint8_t)(own & mask);
+        label[x] = one;
+        count += one != 0;
+        largest = own > largest ? own : largest;
+    }
+    *reached += count;
+    return largest;
+}
+
 static bool write_row(const void *engine, int64_t row, lob_growcut_result *result)
 {
     const sweeps *const s = engine;
     const int64_t y = row % s->dims.ny, z = row / s->dims.ny;
     const lob_growcut_section *const section = s->section;
+    const lob_growcut_output *const out = section->out;
     const uint16_t *const key = keys_of(s, row_at(s, y, z));
     const int64_t voxel = lob_view_index(&section->view, 0, y, z);
+    if (!out->strength && section->in->seeds->type == LOB_U8 && section->view.stride[0] == 1) {
+        const uint16_t largest =
+            write_labels((uint8_t *)out->labels + voxel, &result->stats.reached, key, s->unreached,
+                         s->label_bits, s->dims.nx);
+        result->largest = largest >> s->label_bits;
+        return true;
+    }
     for (int64_t x = 0; x < s->dims.nx; x++) {
         const bool has = key[x] < s->unreached;
         lob_growcut_put(section, voxel + x * section->view.stride[0],
