@@ -177,21 +177,33 @@ static void bin_samples(job *j, int channel)
 
 enum { BLOCK = 256 }; /* voxels whose exponentials are at hand together */
 
-/* A channel's scores of a label. table: of its bins, `apart` from one to the next. */
-LOB_SIMD_CLONES(void, add_scores, (score, table, bin, apart, n), int32_t *score,
-                const int32_t *table, const int32_t *bin, int apart, int64_t n)
+/* Where a voxel's bins begin in the tables of scores, a channel each. */
+typedef int32_t entries[LOB_APPEARANCE_MAX_VIEWS][BLOCK];
+
+/* A label's scores, of two channels at once where there are. One by one: gathering many at once
+ * takes processors longer. */
+static void add_scores(int32_t *score, const lob_appearance_plan *p, int k, entries at, int64_t n)
 {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) score[i] += table[bin[i] * apart];
+    const int32_t *table = p->table + k;
+    const int64_t apart = (int64_t)p->slots * p->wanted;
+    int c = p->channels % 2;
+    for (int64_t i = 0; i < (c ? n : 0); i++) score[i] += table[at[0][i]];
+    for (; c < p->channels; c += 2) {
+        const int32_t *const one = table + c * apart, *const two = one + apart;
+        const int32_t *const first = at[c], *const second = at[c + 1];
+        for (int64_t i = 0; i < n; i++) score[i] += one[first[i]] + two[second[i]];
+    }
 }
 
 /* The same between nodes. */
-static void add_local_scores(int32_t *score, const int16_t *table,
-                             const lob_appearance_corners *corners, int64_t entry,
-                             const int32_t *bin, int apart, int64_t n)
+static void add_local_scores(int32_t *score, const job *j, const lob_appearance_corners *corners,
+                             int k, entries at, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        score[i] += lob_appearance_local_score(table, &corners[i], entry + (int64_t)bin[i] * apart);
+    const lob_appearance_plan *const p = &j->plan;
+    for (int c = 0; c < p->channels; c++)
+        for (int64_t i = 0; i < n; i++)
+            score[i] += lob_appearance_local_score(
+                j->nodes.look.table, &corners[i], (int64_t)c * p->slots * p->wanted + k + at[c][i]);
 }
 
 static void find_corners(lob_appearance_corners *corners, const job *j, int64_t first, int64_t n)
@@ -214,6 +226,18 @@ LOB_SIMD_CLONES(void, exps_of, (value, total, exps, score, n), double *value, do
     }
 }
 
+LOB_SIMD_CLONES(void, reciprocals, (part, total, n), double *part, const double *total, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) part[i] = 1 / total[i];
+}
+
+LOB_SIMD_CLONES(void, begin_entries, (at, wanted, n), int32_t *at, int wanted, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) at[i] *= wanted;
+}
+
 /*
  * Quotients as float32, by reciprocals of the totals: divisions take several times as long. A
  * product is less than 3 units in the last place off, so that it rounds to the same float32 unless
@@ -226,6 +250,7 @@ LOB_SIMD_CLONES(uint64_t, multiply, (share, value, part, n), float *share, const
 {
     const uint64_t cut_off = (UINT64_C(1) << 29) - 1, middle = UINT64_C(1) << 28;
     uint64_t near = 0;
+#pragma omp simd reduction(| : near)
     for (int64_t i = 0; i < n; i++) {
         const double product = value[i] * part[i];
         uint64_t bits;
@@ -248,26 +273,27 @@ static void shares_block(const job *j, float *share, int64_t apart, int64_t step
                          int64_t n)
 {
     const lob_appearance_plan *p = &j->plan;
-    int32_t bin[LOB_APPEARANCE_MAX_VIEWS][BLOCK], score[BLOCK];
+    entries at;
+    int32_t score[BLOCK];
     double value[LOB_APPEARANCE_MAX_LABELS][BLOCK], total[BLOCK], part[BLOCK];
     float row[BLOCK];
     lob_appearance_corners corners[BLOCK];
-    const int16_t *const local = j->nodes.look.table;
+    const bool local = j->nodes.look.table != NULL;
     if (local) find_corners(corners, j, first, n);
-    for (int c = 0; c < p->channels; c++) find_bins(j, bin[c], c, first, n);
+    for (int c = 0; c < p->channels; c++) {
+        find_bins(j, at[c], c, first, n);
+        begin_entries(at[c], p->wanted, n);
+    }
     for (int64_t i = 0; i < n; i++) total[i] = 1;
     for (int k = 0; k < p->wanted; k++) {
         lob_appearance_gains(score, &j->places, k, first, n);
-        for (int c = 0; c < p->channels; c++) {
-            const int64_t entry = (int64_t)c * p->slots * p->wanted + k;
-            if (local)
-                add_local_scores(score, local, corners, entry, bin[c], p->wanted, n);
-            else
-                add_scores(score, p->table + entry, bin[c], p->wanted, n);
-        }
+        if (local)
+            add_local_scores(score, j, corners, k, at, n);
+        else
+            add_scores(score, p, k, at, n);
         exps_of(value[k], total, p->exps, score, n);
     }
-    for (int64_t i = 0; i < n; i++) part[i] = 1 / total[i];
+    reciprocals(part, total, n);
     for (int k = 0; k < p->wanted; k++) {
         float *const to = step == 1 ? share + k * apart : row;
         divide(to, value[k], total, part, n);

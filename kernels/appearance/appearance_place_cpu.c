@@ -238,7 +238,12 @@ static void gain_run(int32_t *gain, const lob_appearance_places *places, int k, 
     const lob_appearance_blocks *const b = &places->plan->blocks;
     if (places->lost) {
         const int16_t *const lost = places->lost + k * b->count + lob_appearance_block(b, 0, y, z);
-        for (int64_t i = 0; i < n; i++) gain[i] = -lost[(x + i) >> b->shift[0]];
+        for (int64_t i = 0, end; i < n; i = end) {
+            const int64_t block = (x + i) >> b->shift[0];
+            end = ((block + 1) << b->shift[0]) - x;
+            if (end > n) end = n;
+            for (int64_t m = i; m < end; m++) gain[m] = -lost[block];
+        }
     } else {
         memset(gain, 0, (size_t)n * sizeof *gain);
     }
