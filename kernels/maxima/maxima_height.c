@@ -1,7 +1,9 @@
 /*
  * Heights of maxima: from each one the voxels above m - h are visited, the highest first, until one
  * is higher than the maximum itself, or none is left. Summits of maxima that stay do not overlap,
- * but for those of equal value; the others are left soon, since the way leads upwards.
+ * but for those of equal value: these have one summit, so that a visit ends at the first voxel of
+ * such a maximum with a smaller number, and follows it. The others are left soon, since the way
+ * leads upwards.
  *
  * Ranks visit their own planes, and tell the rank beside them where a visit goes on that has met
  * nothing higher so far. What they have seen they keep until all visits have come to an end.
@@ -150,25 +152,6 @@ static bool enter(visit *v, int64_t voxel, double value)
     return true;
 }
 
-/* Visit all that this rank has. Returns 1 where nothing is higher than the maximum, 0 where
- * something is, -1 without memory. */
-static int go_on(visit *v, double top)
-{
-    const lob_maxima_call *const c = v->call;
-    const double floor_value = top - c->options->height;
-    while (v->waiting > 0) {
-        int64_t neighbour[LOB_MOST_NEIGHBOURS];
-        const int n = lob_maxima_neighbours(neighbour, c, pop(v).voxel);
-        for (int k = 0; k < n; k++) {
-            const double value = lob_maxima_value(c, neighbour[k]);
-            if (!(value > floor_value)) continue;
-            if (value > top) return 0;
-            if (!enter(v, neighbour[k], value)) return -1;
-        }
-    }
-    return 1;
-}
-
 /* ---- visits of several ranks ---- */
 
 /* Where the visit of a maximum goes on: a voxel of the whole volume. */
@@ -179,7 +162,9 @@ typedef struct {
 typedef struct {
     lob_maxima_call *call;
     const lob_maximum *maxima;
+    int64_t count;
     uint8_t *keep;
+    int32_t *follows;     /* as lob_maxima_visit */
     voxel_set *left;      /* of each maximum: what this rank has seen, for other ranks to go on;
                              NULL: there are none */
     visit_entry *entries; /* where visits begin or go on */
@@ -187,6 +172,42 @@ typedef struct {
     visit_entry *tells[2]; /* to the rank before and the one behind */
     int64_t told[2], tell_room[2];
 } heights;
+
+/* The maximum, counted from 1, that begins with a voxel of the whole volume; 0: none. */
+static int32_t begins_with(const heights *h, int64_t voxel)
+{
+    int64_t low = 0, high = h->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (h->maxima[middle].first < voxel)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < h->count && h->maxima[low].first == voxel ? (int32_t)low + 1 : 0;
+}
+
+/* Visit all that this rank has. Returns 1 where nothing is higher than the maximum, 0 where
+ * something is or another maximum knows, -1 without memory. */
+static int go_on(heights *h, visit *v, int64_t m)
+{
+    const lob_maxima_call *const c = v->call;
+    const double top = h->maxima[m].value, floor_value = top - c->options->height;
+    while (v->waiting > 0) {
+        int64_t neighbour[LOB_MOST_NEIGHBOURS];
+        const int n = lob_maxima_neighbours(neighbour, c, pop(v).voxel);
+        for (int k = 0; k < n; k++) {
+            const double value = lob_maxima_value(c, neighbour[k]);
+            const int64_t voxel = neighbour[k] + c->origin;
+            if (!(value > floor_value)) continue;
+            if (value > top) h->keep[m] = 0;
+            if (value == top && voxel < h->maxima[m].first) h->follows[m] = begins_with(h, voxel);
+            if (!h->keep[m] || h->follows[m]) return 0;
+            if (!enter(v, neighbour[k], value)) return -1;
+        }
+    }
+    return 1;
+}
 
 /* Tell the ranks beside this one where a visit goes on. */
 static bool tell(heights *h, int64_t maximum, const visit *v)
@@ -215,10 +236,9 @@ static bool visit_one(heights *h, visit *v, const visit_entry *entries, int64_t 
 {
     lob_maxima_call *const c = h->call;
     const int64_t m = entries->maximum;
-    const double top = h->maxima[m].value;
     voxel_set *const left = h->left ? &h->left[m] : NULL, own = v->seen;
     const bool again = left && left->of;
-    if (!h->keep[m]) return true;
+    if (!h->keep[m] || h->follows[m]) return true;
     v->waiting = v->crossings = 0;
     if (again) {
         v->seen = *left;
@@ -233,14 +253,13 @@ static bool visit_one(heights *h, visit *v, const visit_entry *entries, int64_t 
         const int64_t voxel = entries[i].voxel - c->origin;
         ok = enter(v, voxel, lob_maxima_value(c, voxel));
     }
-    const int high = ok ? go_on(v, top) : -1;
-    h->keep[m] = high == 1;
+    const int on = ok ? go_on(h, v, m) : -1;
     if (again) {
-        if (high != 1) free_set(&v->seen, c); /* nobody goes on from it */
+        if (on != 1) free_set(&v->seen, c); /* nobody goes on from it */
         *left = v->seen;
         v->seen = own;
     }
-    if (high != 1 || v->crossings == 0) return high >= 0;
+    if (on != 1 || v->crossings == 0) return on >= 0;
     return tell(h, m, v) && (again || leave(left, &v->seen, c));
 }
 
@@ -323,10 +342,16 @@ static lob_status swap(heights *h, bool *any)
     return st;
 }
 
-lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out)
+lob_status lob_maxima_visit(lob_maxima_call *c, uint8_t *keep, int32_t *follows,
+                            const lob_maxima_output *out)
 {
     const int64_t count = out->count, sets = c->team ? count : 0;
-    heights h = {.call = c, .maxima = out->maxima, .keep = keep, .room = count};
+    heights h = {.call = c,
+                 .maxima = out->maxima,
+                 .count = count,
+                 .keep = keep,
+                 .follows = follows,
+                 .room = count};
     bool any = c->team != NULL;
     lob_status st = lob_budget_alloc(&c->budget, &h.entries, count, sizeof *h.entries, c->error);
     if (st == LOB_OK && c->team)
@@ -341,5 +366,16 @@ lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxim
     lob_budget_free(&c->budget, h.left, sets, sizeof *h.left);
     for (int k = 0; k < 2; k++) give(c, h.tells[k], h.tell_room[k], sizeof *h.tells[k]);
     give(c, h.entries, h.room, sizeof *h.entries);
+    return st;
+}
+
+lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out)
+{
+    int32_t *follows = NULL;
+    LOB_TRY(lob_budget_calloc(&c->budget, &follows, out->count, sizeof *follows, c->error));
+    const lob_status st = lob_maxima_visit(c, keep, follows, out);
+    for (int64_t m = 0; m < out->count; m++)
+        if (follows[m]) keep[m] &= keep[follows[m] - 1];
+    lob_budget_free(&c->budget, follows, out->count, sizeof *follows);
     return st;
 }

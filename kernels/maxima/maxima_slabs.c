@@ -5,6 +5,7 @@
 #include "kernels/maxima/maxima_steps.h"
 #include "kernels/team/team_planes.h"
 #include "volumes/free.h"
+#include "volumes/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,21 +115,53 @@ static void list(slab_call *s, const uint8_t *keep, const double *values)
     }
 }
 
+/* In rank 0, what follows others stays or goes with these, as any rank has found. */
+static lob_status follow(slab_call *s, uint8_t *keep, const int32_t *follows)
+{
+    typedef struct {
+        int64_t maximum, other;
+    } pair;
+    lob_maxima_call *const c = &s->call;
+    const int64_t count = s->out->count;
+    int64_t own = 0, at = 0, bytes = 0;
+    pair *mine = NULL;
+    void *all = NULL;
+    for (int64_t m = 0; m < count; m++) own += follows[m] > 0;
+    lob_status st = lob_budget_alloc(&c->budget, &mine, own, sizeof *mine, c->error);
+    for (int64_t m = 0; st == LOB_OK && m < count; m++)
+        if (follows[m]) mine[at++] = (pair){m, follows[m] - 1};
+    if (st == LOB_OK)
+        st = lob_team_collect(c->team, &all, &bytes, mine, own * (int64_t)sizeof *mine, c->error);
+    lob_budget_free(&c->budget, mine, own, sizeof *mine);
+    const int64_t n = bytes / (int64_t)sizeof *mine;
+    if (all) qsort(all, (size_t)n, sizeof *mine, lob_by_int64);
+    for (int64_t i = 0; all && i < n; i++) {
+        const pair p = ((const pair *)all)[i];
+        keep[p.maximum] &= keep[p.other];
+    }
+    free(all);
+    return st;
+}
+
 /* Those that are too low, as all ranks find them together. */
 static lob_status drop_low(slab_call *s, uint8_t *keep)
 {
     lob_maxima_call *const c = &s->call;
     const int64_t count = s->out->count;
     uint8_t *slope = NULL;
+    int32_t *follows = NULL;
     LOB_TRY(
         lob_team_tell(s->out->maxima, count * (int64_t)sizeof *s->out->maxima, c->team, c->error));
     LOB_TRY(lob_team_tell(keep, count, c->team, c->error));
     LOB_TRY(lob_budget_alloc(&c->budget, &slope, count, sizeof *slope, c->error));
     for (int64_t m = 0; m < count; m++) slope[m] = !keep[m];
-    lob_status st = lob_maxima_heights(c, keep, s->out);
+    lob_status st = lob_budget_calloc(&c->budget, &follows, count, sizeof *follows, c->error);
+    if (st == LOB_OK) st = lob_maxima_visit(c, keep, follows, s->out);
     for (int64_t m = 0; m < count; m++) keep[m] |= slope[m]; /* which rank 0 knows */
     if (st == LOB_OK) st = drop_of_all(s, keep);
     for (int64_t m = 0; m < count; m++) keep[m] &= !slope[m];
+    if (st == LOB_OK) st = follow(s, keep, follows);
+    lob_budget_free(&c->budget, follows, count, sizeof *follows);
     lob_budget_free(&c->budget, slope, count, sizeof *slope);
     return st;
 }

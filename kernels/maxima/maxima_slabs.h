@@ -31,8 +31,10 @@ typedef struct {
  *   options  in   as lob_maxima_cpu
  *
  * Rank 0 holds some 80 bytes for each plateau of the volume, the others 5; with heights each rank
- * holds up to 65 more, and 16 to 32 for each voxel of summits that cross a seam. Returns as
- * lob_maxima_cpu, with the lowest failing rank's error.
+ * holds up to 85 more, rank 0 16 for each that shares a summit, and 16 to 32 for each voxel of
+ * summits that cross a seam: once for all maxima of one value, again for each other that sees it
+ * before it meets something higher. Returns as lob_maxima_cpu, with the lowest failing rank's
+ * error.
  */
 lob_status lob_maxima_slabs(lob_maxima_output *out, const lob_maxima_input *in,
                             const lob_maxima_options *options, const lob_maxima_slab *slab,

@@ -85,8 +85,15 @@ static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
 int lob_maxima_neighbours(int64_t neighbour[LOB_MOST_NEIGHBOURS], const lob_maxima_call *c,
                           int64_t i);
 
-/* On the CPU: let keep[m] become 0 where a maximum is not as high as is asked for. Ranks have one
- * list of maxima; what one of them finds is in its own keep. */
+/*
+ * On the CPU: let keep[m] become 0 where a maximum is not as high as is asked for, or follows[m]
+ * the number, from 1, of one before it that it stays or goes with; it is 0 before. Ranks have one
+ * list of maxima; what one of them finds is in its own keep and follows.
+ */
+lob_status lob_maxima_visit(lob_maxima_call *c, uint8_t *keep, int32_t *follows,
+                            const lob_maxima_output *out);
+
+/* The same of one rank, where all is settled in keep. */
 lob_status lob_maxima_heights(lob_maxima_call *c, uint8_t *keep, const lob_maxima_output *out);
 
 /* Take those out, of which keep is 1, that are too near to a higher one. */

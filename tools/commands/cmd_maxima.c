@@ -140,7 +140,7 @@ enum { WORKING = 1 + 3 * 4 };
  * than all around it. */
 static int64_t plateaus_bytes(const work *w, const lob_volume *image)
 {
-    const int64_t each = w->options.height > 0 ? 160 : 96;
+    const int64_t each = w->options.height > 0 ? 200 : 96;
     return lob_voxels(image) / (w->options.neighbours + 1) * each;
 }
 
